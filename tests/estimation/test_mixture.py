@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from justright.estimation.mixture import MixtureCounter
-from justright.estimation.prior import gpc_prior
+from justright.estimation.mixture import MixtureCounter, gpc_prior
 from justright.utils.errors import DegenerateError
 
 

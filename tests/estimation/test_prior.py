@@ -6,7 +6,7 @@ from scipy.special import gammaln
 from scipy.stats import multivariate_t
 from tests.estimation.test_mixture import mixture
 
-from justright.estimation.prior import NormalInverseWishart, labeled_prior
+from justright.estimation.mixture import NormalInverseWishart, labeled_prior
 
 
 def log_marginal_as_written(x, m, kappa, nu, psi):

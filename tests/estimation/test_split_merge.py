@@ -1,9 +1,8 @@
 import numpy as np
 
 from justright.clustering import SemiSupKMeans
-from justright.estimation import split_merge as split_merge_module
-from justright.estimation.prior import labeled_prior
-from justright.estimation.split_merge import SplitMerge
+from justright.estimation import mixture as split_merge_module
+from justright.estimation.mixture import SplitMerge, labeled_prior
 
 
 def split_merge(z, is_labeled, use_labeled=True):

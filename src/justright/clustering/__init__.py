@@ -1,3 +1,3 @@
-"""Clusters of features: given labels stay, the rest is assigned."""
+"""Clustering of features: semi-supervised k-means, Ward, and simple baselines."""
 
 from justright.clustering.semisup_kmeans import SemiSupKMeans

@@ -1,4 +1,4 @@
-"""Simple methods on frozen features, all with one K: what a trained method has to beat.
+"""Baselines on frozen features, all with the same K.
 
 Ward and average linkage need the distances of all pairs: `MOST_ROWS` rows take about 1 GB.
 """
@@ -27,7 +27,7 @@ MOST_ROWS = 10_000
 N_COMPONENTS = 128  # of whitened features
 N_INIT = 3  # restarts of k-means
 N_FOLDS = 5
-SURE_SHARE = 0.8  # of labeled images, left out of training, that logistic regression must be sure enough of
+SURE_SHARE = 0.8  # share of held-out labeled images that count as confident
 INVERSE_PENALTY = 10.0  # C of scikit-learn's logistic regression
 
 Linkage = Literal["ward", "average"]
@@ -36,19 +36,19 @@ Clusters = Int[Array, " images"]
 
 @dataclass(frozen=True, eq=False)
 class FrozenFeatures:
-    """What the simple methods see: nothing of the target but its features."""
+    """The input of the baselines: of the target only its features."""
 
     target: Features
     labeled: Float[Array, "labeled dim"]
     labels: Int[Array, " labeled"]  # known classes, numbered from 0
     n_known: int
     n_clusters: int  # K: known classes, and new clusters
-    n_absent: int = 0  # known classes that the target cannot show; methods without labels make so many clusters fewer
+    n_absent: int = 0  # known classes that are not in the target; methods without labels have as many clusters fewer
     seed: int = 0
 
     @cached_property
     def centered(self) -> Features:
-        """Rows of the target less their mean, at unit length."""
+        """Centered rows of the target, at unit length."""
         return self.like_centered(self.target)
 
     @cached_property
@@ -57,26 +57,26 @@ class FrozenFeatures:
         return in_directions(self.target, *principal_directions(self.target, N_COMPONENTS, power=1.0))
 
     def like_centered(self, features: Float[Array, "rows dim"]) -> Float[Array, "rows dim"]:
-        """Rows less the mean of the target, at unit length."""
+        """Rows minus the mean of the target, at unit length."""
         return unit_rows(features - self.target.mean(axis=0))
 
     @property
     def n_target(self) -> int:
-        """Clusters of the target for a method without labels."""
+        """Number of clusters of the target for a method without labels."""
         return max(1, min(self.n_clusters - self.n_absent, len(self.target)))
 
     @property
     def n_new(self) -> int:
-        """Clusters beyond the known classes."""
+        """Number of clusters beyond the known classes."""
         return max(0, self.n_clusters - self.n_known)
 
 
 def simple_clusters(features: FrozenFeatures, method: str) -> Clusters:
     """The cluster of each image of the target by one of `BASELINES`.
 
-    Cluster k is known class k for k < n_known, and a cluster without a name otherwise.
+    Cluster k is known class k for k < n_known, and a new cluster otherwise.
     """
-    with blas_threads(1):  # the result does not depend on how many threads there are
+    with blas_threads(1):  # the result does not depend on the number of threads
         return BASELINES[method](features)
 
 
@@ -86,7 +86,7 @@ def pair_distances(x: Features, method: Linkage) -> Float[Array, " pairs"]:
     Euclidean for Ward, d_ij^2 = |x_i|^2 + |x_j|^2 - 2 x_i . x_j; else cosine, d_ij = 1 - x_i . x_j of unit rows.
     """
     x = x.astype(np.float64)
-    x = x - x.mean(axis=0) if method == "ward" else unit_rows(x)  # around the mean rounding is least
+    x = x - x.mean(axis=0) if method == "ward" else unit_rows(x)  # rounding is least around the mean
     n, norms = len(x), np.vecdot(x, x)
     distances, start = np.empty(n * (n - 1) // 2), 0
     for rows in row_blocks(n, n):
@@ -102,7 +102,7 @@ def pair_distances(x: Features, method: Linkage) -> Float[Array, " pairs"]:
 
 
 def linked(x: Features, method: Linkage, n_clusters: int) -> Clusters:
-    """The clusters of a tree of merges where it has `n_clusters`."""
+    """The clusters of a tree of merges, cut at `n_clusters`."""
     if len(x) < 2:
         return np.zeros(len(x), dtype=np.int64)
     merges = linkage(pair_distances(x, method), method)[:, :2].astype(np.int64)
@@ -114,16 +114,16 @@ def _k_means(features: FrozenFeatures) -> Clusters:
     return features.n_known + np.asarray(kmeans.fit(features.target).labels_)
 
 
-def _semi_supervised(features: FrozenFeatures, is_turned: bool = False) -> Clusters:
+def _semi_supervised(features: FrozenFeatures, in_principal: bool = False) -> Clusters:
     rows = np.concatenate([features.labeled, features.target])
-    if is_turned:
+    if in_principal:
         rows = in_directions(rows, *principal_directions(rows, features.n_clusters))
     given = np.concatenate([features.labels, np.full(len(features.target), UNLABELED)])
     n_given = len(np.unique(features.labels))
     n_clusters = n_given + min(features.n_new, len(features.target))
-    found = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=features.seed).fit(rows, given)
-    number = np.concatenate([found.classes_, features.n_known + np.arange(n_clusters - n_given)])
-    return number[np.asarray(found.labels_)[len(features.labeled) :]].astype(np.int64)
+    kmeans = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=features.seed).fit(rows, given)
+    number = np.concatenate([kmeans.classes_, features.n_known + np.arange(n_clusters - n_given)])
+    return number[np.asarray(kmeans.labels_)[len(features.labeled) :]].astype(np.int64)
 
 
 def _linked(prepared: Callable[[FrozenFeatures], Features], method: Linkage, features: FrozenFeatures) -> Clusters:
@@ -131,18 +131,18 @@ def _linked(prepared: Callable[[FrozenFeatures], Features], method: Linkage, fea
 
 
 def _classified(features: FrozenFeatures) -> Clusters:
-    """Known classes where logistic regression is sure enough, Ward for the rest.
+    """Known classes where logistic regression is confident, Ward for the other images.
 
-    Sure enough is a probability that `SURE_SHARE` of labeled images reach while they are left out of training.
+    Confident is a probability that `SURE_SHARE` of held-out labeled images reach.
     """
     labeled, labels = features.like_centered(features.labeled), features.labels
     if len(np.unique(labels)) < 2:
-        return _linked(lambda each: each.centered, "ward", features)
+        return _linked(lambda given: given.centered, "ward", features)
     fold = _place_in_class(labels) % N_FOLDS
     held_out = [
-        _probabilities(labeled[fold != each], labels[fold != each], labeled[fold == each])[0].max(axis=1)
-        for each in range(N_FOLDS)
-        if (fold == each).any() and len(np.unique(labels[fold != each])) > 1
+        _probabilities(labeled[fold != k], labels[fold != k], labeled[fold == k])[0].max(axis=1)
+        for k in range(N_FOLDS)
+        if (fold == k).any() and len(np.unique(labels[fold != k])) > 1
     ]
     least = np.quantile(np.concatenate(held_out), 1 - SURE_SHARE) if held_out else 0.0
     probability, classes = _probabilities(labeled, labels, features.centered)
@@ -154,18 +154,18 @@ def _classified(features: FrozenFeatures) -> Clusters:
 
 
 def _probabilities(
-    x: Float[Array, "rows dim"], labels: Int[Array, " rows"], asked: Float[Array, "asked dim"]
-) -> tuple[Float[Array, "asked classes"], Int[Array, " classes"]]:
+    x: Float[Array, "rows dim"], labels: Int[Array, " rows"], others: Float[Array, "others dim"]
+) -> tuple[Float[Array, "others classes"], Int[Array, " classes"]]:
     from sklearn.linear_model import LogisticRegression  # imported here because it takes a second
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # it takes many classes of few images for numbers to regress on
+        warnings.simplefilter("ignore", UserWarning)  # about many classes of few images
         model = LogisticRegression(C=INVERSE_PENALTY, max_iter=500).fit(x, labels)
-    return model.predict_proba(asked), model.classes_
+    return model.predict_proba(others), model.classes_
 
 
 def _place_in_class(labels: Labels) -> Int[Array, " images"]:
-    """How many images of the same class come before each image."""
+    """Number of images of the same class before each image."""
     order, place = np.argsort(labels, kind="stable"), np.empty(len(labels), dtype=np.int64)
     counts = np.unique(labels, return_counts=True)[1]
     place[order] = np.concatenate([np.arange(n) for n in counts])
@@ -175,13 +175,13 @@ def _place_in_class(labels: Labels) -> Int[Array, " images"]:
 BASELINES: dict[str, Callable[[FrozenFeatures], Clusters]] = {
     "k-means": _k_means,
     "semi-supervised k-means": _semi_supervised,
-    "k-means in principal directions": partial(_semi_supervised, is_turned=True),
-    "Ward": partial(_linked, lambda each: each.target, "ward"),
-    "Ward, centered": partial(_linked, lambda each: each.centered, "ward"),
-    "Ward, whitened": partial(_linked, lambda each: each.whitened, "ward"),
-    "average linkage": partial(_linked, lambda each: each.target, "average"),
-    "average linkage, centered": partial(_linked, lambda each: each.centered, "average"),
-    "average linkage, whitened": partial(_linked, lambda each: each.whitened, "average"),
+    "k-means in principal directions": partial(_semi_supervised, in_principal=True),
+    "Ward": partial(_linked, lambda given: given.target, "ward"),
+    "Ward, centered": partial(_linked, lambda given: given.centered, "ward"),
+    "Ward, whitened": partial(_linked, lambda given: given.whitened, "ward"),
+    "average linkage": partial(_linked, lambda given: given.target, "average"),
+    "average linkage, centered": partial(_linked, lambda given: given.centered, "average"),
+    "average linkage, whitened": partial(_linked, lambda given: given.whitened, "average"),
     "logistic regression and Ward": _classified,
 }
 """By name; semi-supervised k-means in principal directions sees labels too."""

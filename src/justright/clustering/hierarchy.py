@@ -1,4 +1,4 @@
-"""Clusters of clusters, from fine to coarse, each level by semi-supervised k-means: what SelEx learns from."""
+"""Clusters at several levels, from fine to coarse, by semi-supervised k-means; used by SelEx."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Hierarchy(NamedTuple):
     """The levels of a hierarchy, the finest first."""
 
     labels: Int[Array, "levels images"]  # the cluster of each image
-    reach: Float[Array, "levels images"]  # from the centroid of that cluster to the nearest other; infinite if alone
+    reach: Float[Array, "levels images"]  # distance of its centroid to the nearest other one; infinite if alone
 
 
 def level_sizes(n_known: int, n_new: int) -> list[tuple[int, int]]:
-    """Clusters of known classes and others: each level has half as many, down to one known; without any, two others."""
+    """Numbers of known and new clusters: each level has half as many, down to one known; without known, to two new."""
     sizes = [(n_known, n_new)]
     while sizes[-1][0] > 1 or (not n_known and sizes[-1][1] > 2):
         known, new = sizes[-1]
@@ -44,14 +44,14 @@ def hierarchy(
     """Clusters of images, some of which are labeled, at every level.
 
     The finest level is semi-supervised k-means with all `n_clusters`. At a coarser one the centroids of known classes
-    are grouped by k-means; images of their clusters, labeled or not, keep together with them, and the others are
-    clustered anew beside them. Groups are always made from the finest level.
+    are grouped by k-means; images of their clusters, labeled or not, stay with them, and the other images are clustered
+    again. Groups are always made from the finest level.
 
     Parameters:
         labels: the class of each image, numbered from 0, -1 for unlabeled.
-        is_capped: no cluster takes more than its share of unlabeled images.
-        order: official gives coarse labels to the wrong images, as the public code does: those of images in known
-            clusters first, then those of the others, whatever the order of images.
+        is_capped: no cluster has more than its share of images.
+        order: official assigns coarse labels to the wrong images, as the public code does: first those of images in
+            known clusters, then those of the others, regardless of the order of images.
     """
     x = unit_rows(features)
     n_known = len(np.unique(labels[labels != UNLABELED]))
@@ -85,7 +85,7 @@ def _clusters(
 
 
 def within_room(distance: Float[Array, "images clusters"], room: Int[Array, " clusters"]) -> Int[Array, " images"]:
-    """The nearest cluster with room for each image; those that are nearest to any cluster choose first."""
+    """The nearest cluster with capacity left for each image; images closest to a cluster choose first."""
     room, cluster = room.copy(), np.zeros(len(distance), dtype=np.int64)
     preferred = distance.argsort(axis=1, kind="stable")
     for image in distance.min(axis=1).argsort(kind="stable"):

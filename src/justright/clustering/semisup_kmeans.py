@@ -85,7 +85,7 @@ class SemiSupKMeans(Estimator):
         )
         starts = self._starts(points, origin)
         self.inertia_ = np.inf
-        for start in track(starts, len(starts), "k-means restarts"):
+        for start in track(starts, len(starts), "k-means restarts") if len(starts) > 1 else starts:
             clusters[unlabeled_rows], centroids, n_iter = lloyd(points, start, self.max_iter, self.tol)
             inertia = _inertia(x, centroids, clusters)
             if inertia < self.inertia_:

@@ -1,4 +1,4 @@
-"""Neighbors of images and what they say: categories spread over a graph of nearest neighbors."""
+"""Label spreading: categories propagate over a graph of nearest neighbors."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from justright.geometry import unit_rows
 from justright.utils.parallel import blas_threads, in_threads, n_cores
 from justright.utils.types import UNLABELED, Array
 
-POWER = 3  # of the cosine: a neighbor that is half as similar counts an eighth
-SAME = 0.9995  # cosine of a row that is kept in half precision with itself
-N_ROUNDS = 20  # of spreading; later ones change nothing
+POWER = 3  # of the cosine: half the similarity counts an eighth
+SAME = 0.9995  # least cosine of a row with its copy in half precision
+N_ROUNDS = 20  # later rounds change nothing
 
 
 class Neighbors(NamedTuple):
-    """The nearest rows of each image and how much they count; weights add up to 1, or to 0 where none is similar."""
+    """The nearest rows of each image and their weights, which sum to 1, or to 0 if none is similar."""
 
     rows: Int[Array, "images neighbors"]
     weight: Float[Array, "images neighbors"]
@@ -36,8 +36,8 @@ def nearest_rows(
 
         w_ij = max(cos(x_i, x_j), 0)^3 / sum over the neighbors of the same
 
-    own: the place of each image among the others, which is not its own neighbor; None where x are other images. Of
-        these one that is the same as a row, to about a thousandth, does not have it for a neighbor either.
+    own: the row of each image among the others, which is not its own neighbor; None if x are other images. Then a row
+        that equals the image, to about a thousandth, is not its neighbor either.
     """
     x, others = unit_rows(x), unit_rows(others)
     n = max(1, min(n_neighbors, len(others) - 1))
@@ -51,11 +51,11 @@ def nearest_rows(
         nearest = np.argpartition(-cosine, n - 1, axis=1)[:, :n]
         return nearest, np.take_along_axis(cosine, nearest, axis=1)
 
-    with blas_threads(1):  # a block a core: the bytes do not depend on how many there are
-        found = list(in_threads(block, row_blocks(len(x), len(others)), n_cores()))
-    if not found:
+    with blas_threads(1):  # one block per core: the result does not depend on the number of cores
+        blocks = list(in_threads(block, row_blocks(len(x), len(others)), n_cores()))
+    if not blocks:
         return Neighbors(np.zeros((0, n), dtype=np.int64), np.zeros((0, n)), np.zeros(0))
-    nearest, cosine = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    nearest, cosine = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     weight = np.maximum(cosine, 0.0) ** POWER
     total = weight.sum(axis=1, keepdims=True)
     return Neighbors(nearest, weight / np.where(total > 0, total, 1.0), cosine.mean(axis=1))
@@ -68,14 +68,14 @@ def spread(
     n_categories: int,
     share: float,
 ) -> Float[Array, "rows categories"]:
-    """Where images belong once neighbors have been heard, again and again (Zhou et al., NeurIPS 2003).
+    """Spread categories to neighbors, round by round (Zhou et al., NeurIPS 2003).
 
         P <- (1 - share) Y + share W P,     P = Y in the first round and, in every round, for labeled rows
 
     Parameters:
-        start: the category of each row before; Y is its one-hot matrix.
-        fixed: the class of each labeled row, which it keeps; -1 for all others.
-        share: how much neighbors count.
+        start: the first category of each row; Y is its one-hot matrix.
+        fixed: the class of each labeled row, which stays; -1 for all others.
+        share: weight of the neighbors.
     """
     n_rows = len(start)
     is_fixed = fixed != UNLABELED
@@ -84,15 +84,15 @@ def spread(
     row = np.repeat(np.arange(n_rows), neighbors.rows.shape[1])
     entries = neighbors.weight.ravel().astype(np.float32), (row, neighbors.rows.ravel())
     graph = csr_array(entries, shape=(n_rows, n_rows))
-    found = y
+    p = y
     for _ in range(N_ROUNDS):
-        found = (1 - share) * y + share * (graph @ found)
-        found[is_fixed] = y[is_fixed]
-    return found
+        p = (1 - share) * y + share * (graph @ p)
+        p[is_fixed] = y[is_fixed]
+    return p
 
 
 def share_alike(
     category: Int[Array, " images"], neighbors: Neighbors, others: Int[Array, " rows"]
 ) -> Float[Array, " images"]:
-    """The weighted share of the neighbors of an image that have its category."""
+    """The weighted share of an image's neighbors with its category."""
     return np.sum(neighbors.weight * (others[neighbors.rows] == category[:, None]), axis=1)

@@ -1,4 +1,4 @@
-"""How many categories there are. Counters are imported when they are used: help lines are read without scipy."""
+"""Estimators of the number of categories. They are imported on first use, so that help texts need no scipy."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ COUNTERS.add(
 )
 COUNTERS.add("mixture", "justright.estimation.mixture:MixtureCounter", "splits and merges Gaussians (GPC)")
 COUNTERS.add("spread", "justright.estimation.spread:SpreadCounter", "the K whose clusters are as tight as classes")
-BEST = "combined"  # whose estimate counts where there are several
+BEST = "combined"  # the counter whose estimate is used if there are several

@@ -1,4 +1,4 @@
-"""What every way to count categories has in common: what it is given, checked, and what it gives."""
+"""The base class of counters, and their validated input."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ PoolArrays = tuple[Any, Any]  # features (images x dim) and labels (images) of c
 class CategoryCounter(Estimator, ABC):
     """Estimates K, the number of categories among labeled and unlabeled images.
 
-    A counter is a dataclass whose fields are its parameters, and supplies `_count` and `interval`. After `fit` it has
-    n_categories_, the estimate, and curve_, what was looked at on the way, one point (x, y) per line.
+    A counter is a dataclass whose fields are its parameters, and implements `_count` and `interval`. Attributes after
+    `fit`: n_categories_, the estimate, and curve_, the values it was chosen from, one point (x, y) per row.
     """
 
-    curve_axes: ClassVar[tuple[str, str]]  # what x and y of the curve are
-    is_interval_quick: ClassVar[bool] = False  # whether an interval takes little time beside the estimate
+    curve_axes: ClassVar[tuple[str, str]]  # names of x and y of the curve
+    is_interval_quick: ClassVar[bool] = False  # whether an interval takes little time compared with the estimate
 
     normalize: bool = setting(True, "scale every feature to length 1 first", YES_OR_NO)
     seed: int = setting(0, "same seed, same result", WHOLE)
@@ -41,8 +41,8 @@ class CategoryCounter(Estimator, ABC):
     def fit(self: Fitted, features: Any, labels: Any, pool: PoolArrays | None = None) -> Fitted:
         """Estimate K from features (images x dim) and labels (images), -1 for an unlabeled image.
 
-        Where no image is labeled, labels may be None, and a `pool` of other kinds tells what classes look like. Its
-        classes are not counted. Without a pool too, only some counters know an answer, a rough one.
+        If no image is labeled, labels may be None, and a `pool` of other kinds shows how wide classes are. Its classes
+        are not counted. Without a pool only some counters have an estimate, a rough one.
         """
         refuse_out_of_range(self, DegenerateError)
         self.n_categories_, self.curve_ = self._count(Given.of(features, labels, pool, self.normalize))
@@ -54,7 +54,7 @@ class CategoryCounter(Estimator, ABC):
 
     @abstractmethod
     def interval(self, level: float = 0.9) -> tuple[int, int]:
-        """The lowest and highest K that the estimate leaves open, after `fit`. It always holds the estimate."""
+        """An interval of K after `fit`; it always contains the estimate."""
 
 
 def checked_level(level: float) -> float:
@@ -67,7 +67,7 @@ def checked_level(level: float) -> float:
 def middle_interval(estimates: Sequence[int], level: float, holding: int) -> tuple[int, int]:
     """The quantiles (1 - level)/2 and (1 + level)/2 of whole numbers, rounded outward to values that occurred.
 
-    `holding` is the estimate on all images, which resamples need not reach: the interval is widened to hold it.
+    `holding` is the estimate on all images, which the interval always contains.
     """
     if not estimates or not 0 < level < 1:
         problem = f"An interval of level {level} from {len(estimates)} resamples."
@@ -79,23 +79,23 @@ def middle_interval(estimates: Sequence[int], level: float, holding: int) -> tup
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Images to count categories in, and after them the images of the pool, if there is one."""
+    """Validated features and labels: the images to count categories in, then those of the pool."""
 
     x: Float[Any, "images dim"]  # features of both
     labels: Int[Array, " images"]  # of both, -1 for an unlabeled image
-    n_counted: int  # images that are not of the pool
+    n_counted: int  # number of images that are not of the pool
 
     @staticmethod
     def of(features: Any, labels: Any, pool: PoolArrays | None, normalize: bool) -> Given:
-        """Check what `CategoryCounter.fit` was given; scale every feature to length 1 if asked."""
+        """Validate the arguments of `CategoryCounter.fit`; scale features to length 1 if `normalize`."""
         x, own = _checked(features, labels, normalize)
         if pool is None:
             return Given(x, own, len(own))
         pool_x, of_pool = _checked(*pool, normalize)
         if n_labeled := int((own != UNLABELED).sum()):
             raise DegenerateError(
-                f"{n_labeled} labeled images, and a pool.",
-                expected="a pool only where no image is labeled: classes of other kinds tell less than own ones",
+                f"{n_labeled} labeled images, and a pool",
+                expected="a pool only if no image is labeled: own classes are more informative",
                 advice="leave the pool out",
             )
         is_labeled = of_pool != UNLABELED
@@ -114,21 +114,21 @@ class Given:
 
     @property
     def n_classes(self) -> int:
-        """Labeled classes, own ones or the pool's."""
+        """Number of labeled classes, own ones or the pool's."""
         return len(np.unique(self.labels[self.is_labeled]))
 
     def require_classes(self, n_classes: int, advice: str) -> None:
-        """Refuse fewer labeled classes, or one image a class: nothing then tells how wide a class is."""
+        """Raise for fewer labeled classes, or one image per class: the width of a class is then unknown."""
         n_labeled = int(self.is_labeled.sum())
         if self.n_classes < n_classes or n_labeled == self.n_classes:
             raise DegenerateError(
                 "No image is labeled." if not n_labeled else f"{self.n_classes} labeled classes, {n_labeled} images.",
-                expected=f"{n_classes} classes or more, and more images than classes, to learn how wide a class is",
+                expected=f"{n_classes} classes or more, and more images than classes, to estimate the width of a class",
                 advice=advice,
             )
 
     def axes(self, n_axes: int) -> Float[Array, "images axes"]:
-        """The features about their mean, along the directions of largest variance, n_axes of them at most."""
+        """The centered features along at most n_axes directions of largest variance."""
         x = to_numpy(self.x)
         n_axes = min(n_axes, len(x) - 1)
         centered = x.astype(np.float64) - x.mean(axis=0, dtype=np.float64)
@@ -139,7 +139,7 @@ class Given:
         else:
             _, vector = np.linalg.eigh(centered.T @ centered)
             z = centered @ vector[:, ::-1][:, :n_axes]
-        # an axis along which nothing varies says nothing and could not be scaled
+        # an axis without variance has no information and could not be scaled
         variance = z.var(axis=0)
         varies = variance > 1e-12 * max(float(variance.max(initial=0.0)), 1e-300)
         if not varies.any():

@@ -1,4 +1,4 @@
-"""One answer from several ways to count, with an interval that was measured."""
+"""One estimate from two counters, with an interval calibrated on problems of known K."""
 
 from __future__ import annotations
 
@@ -16,25 +16,24 @@ from justright.estimation.spread import SpreadCounter
 from justright.geometry import unit_rows
 from justright.utils.settings import SHARE, at_least, setting
 
-# Chosen as spread_share was, on drawn problems, and judged on others: benchmarks/study_counts.py, docs/findings.md.
+# Fitted on simulated problems, as spread_share, and evaluated on others: benchmarks/study_counts.py, docs/findings.md
 ERROR, FEW_CLASSES, FEW_IMAGES, DISAGREEMENT = 0.12, 10, 10, 2
 POOL_ERROR = 0.92
 
 
 @dataclass(repr=False, eq=False)
 class CombinedCounter(CategoryCounter):
-    """K by how tight clusters are and by split and merge, as one number.
+    """The geometric mean of K by spread and K by split and merge.
 
         log K = share * log K(spread) + (1 - share) * log K(mixture)
 
-    never below the labeled classes. Both parts count along principal axes, each divided by the root of its standard
-    deviation, at length 1. The search for the best accuracy on labeled images is no part of it: with it the error was
-    the same. With a pool of other kinds in place of own labels, with one labeled class or without any label, the spread
-    counts alone, along axes as they are; without any label its interval is that of the spread.
+    never below the number of labeled classes. Both parts use principal axes, each divided by the root of its standard
+    deviation, at length 1. Adding the search for the best accuracy on labeled images did not lower the error. With a
+    pool of other kinds instead of own labels, with one labeled class or without labels, only the spread is used, along
+    unscaled axes; without labels its interval is that of the spread.
 
-    The interval is what estimates on drawn problems of known K were off by, as a factor: more, the fewer labeled
-    classes L there are to tell how wide a class is, the fewer of the n images a category has, and the more the two
-    ways d = |log K(spread) - log K(mixture)| disagree.
+    The interval is the error on simulated problems of known K, as a factor: it grows with fewer labeled classes L, with
+    fewer of the n images per category, and with the disagreement d = |log K(spread) - log K(mixture)|.
 
         log K +- error * (1 + few classes / L + few images * K / n + disagreement * d)
 
@@ -44,14 +43,14 @@ class CombinedCounter(CategoryCounter):
     curve_axes: ClassVar[tuple[str, str]] = SpreadCounter.curve_axes
     is_interval_quick: ClassVar[bool] = True
 
-    spread_share: float = setting(0.75, "weight of K by spread in log K; K by mixture has the rest", SHARE)
-    n_axes: int = setting(128, "principal axes kept, at most", at_least(1, Integral))
+    spread_share: float = setting(0.75, "weight of K by spread in log K", SHARE)
+    n_axes: int = setting(128, "maximum number of principal axes", at_least(1, Integral))
 
     def _count(self, given: Given) -> tuple[int, Curve]:
         """Count by the spread, then split and merge from there."""
         z = given.axes(self.n_axes)
         has_classes = not given.has_pool and given.n_classes > 1
-        if has_classes:  # clusters lie apart along many axes, not along the first few
+        if has_classes:  # clusters differ along many axes, not only along the first few
             z = unit_rows(z / np.sqrt(z.std(axis=0)))
         z = z.astype(np.float32)
         n = self._n_images = given.n_counted
@@ -68,11 +67,11 @@ class CombinedCounter(CategoryCounter):
         return self._bounded(round(math.exp(log_k))), spread.curve_
 
     def interval(self, level: float = 0.9) -> tuple[int, int]:
-        """K divided and multiplied by how far estimates are off; for other levels than 0.9 as a normal error has it."""
+        """K divided and multiplied by the error factor, which is scaled as a normal error for levels other than 0.9."""
         checked_level(level)
         if not self._n_classes:
             return self._spread.interval(level)
-        error = POOL_ERROR  # how far off log K may be, nine times in ten
+        error = POOL_ERROR  # of log K, at 90 %
         if not self._has_pool:
             disagreement = math.log(max(self.estimates_.values()) / min(self.estimates_.values()))
             few = FEW_CLASSES / self._n_classes + FEW_IMAGES * self.n_categories_ / self._n_images

@@ -1,4 +1,4 @@
-"""The number of clusters at which k-means agrees best with the labels we have."""
+"""The number of clusters at which k-means agrees best with the given labels."""
 
 from __future__ import annotations
 
@@ -24,30 +24,29 @@ from justright.utils.settings import at_least, setting
 from justright.utils.types import Array
 from justright.utils.validation import to_numpy
 
-_FEWEST_IMAGES = 5  # a category of fewer images on average is nothing that the search considers by itself
-_N_WALK = 10  # how far the search walks on from its best K, to either side, as long as no K is worse
-_N_MORE = 4  # searches from other seeds that the interval adds to the one of the fit
+_FEWEST_IMAGES = 5  # smallest average size of a category that the search considers by default
+_N_WALK = 10  # steps from the best K to either side, as long as no K is worse
+_N_MORE = 4  # searches from other seeds that the interval adds to that of the fit
 
 
 @dataclass(repr=False, eq=False)
 class LabeledSearchCounter(CategoryCounter):
-    """K by the labeled images: too few clusters merge their classes, too many tear them apart.
+    """K by the labeled images: too few clusters merge their classes, too many split them.
 
         argmax_K  ACC(labeled images; k-means with K clusters on all images, labels unseen)
 
     as in GCD (Vaze et al., CVPR 2022): bounded Brent search between the number of labeled classes and `max_k`, on
-    whole numbers, each clustered once, then a walk over neighbors that are as good. The best K ever looked at is
-    returned. There is one seeding order, and every K takes a prefix of it, so neighboring K differ by what K changes
-    and less by luck.
+    integers, each clustered once, then a walk over neighbors that are as good. The result is the best K of all that
+    were tried. There is one seeding order, and every K uses a prefix of it, so neighboring K differ less by chance.
 
     `max_k` None means a fifth of the unlabeled images, and at least twice the labeled classes. Never above the
-    distinct images. The curve holds each K looked at, ascending.
+    distinct images. The curve has each K that was tried, ascending.
     """
 
     curve_axes: ClassVar[tuple[str, str]] = ("K", "accuracy on labeled images")
 
     max_k: int | None = setting(None, "the largest K considered", at_least(1, Integral).or_none())
-    max_iter: int = setting(100, "k-means iterations per K at most", at_least(1, Integral))
+    max_iter: int = setting(100, "maximum number of k-means iterations per K", at_least(1, Integral))
     n_candidates: int = setting(8, "rows tried per seeding step; the best one is taken", at_least(1, Integral))
 
     def _count(self, given: Given) -> tuple[int, Curve]:
@@ -55,8 +54,8 @@ class LabeledSearchCounter(CategoryCounter):
         if given.has_pool or not given.is_labeled.any():
             raise DegenerateError(
                 "No image is labeled." if not given.has_pool else "A pool, and no labeled image of the target itself.",
-                expected="labeled images of classes that the target shows, for K to be judged by",
-                advice="CombinedCounter with a pool, which counts a target alone",
+                expected="labeled images of classes in the target, to measure the accuracy of each K",
+                advice="CombinedCounter, which can count a target with a pool of other kinds",
             )
         self._x, self._is_labeled, self._class = given.x, given.is_labeled, given.labels[given.is_labeled]
         self._counts = self._search(self.seed)
@@ -64,10 +63,10 @@ class LabeledSearchCounter(CategoryCounter):
         return _best(accuracy), np.array(sorted(accuracy.items()), dtype=np.float64)
 
     def interval(self, level: float = 0.9, n_resamples: int = 100) -> tuple[int, int]:
-        """The K that other labeled classes and another seeding would have given.
+        """The K for resampled labeled classes and other seeds.
 
-        Classes are drawn anew with replacement. The clusterings never saw a label, so those of one search serve
-        every draw; a few searches from other seeds are added, since k-means has its luck too.
+        Classes are drawn with replacement. The clusterings do not use labels, so those of one search serve every draw;
+        a few searches from other seeds are added, since k-means depends on chance too.
         """
         seeds = track(range(self.seed + 1, self.seed + 1 + _N_MORE), _N_MORE, "searches")
         searches = [self._counts, *(self._search(seed) for seed in seeds)]
@@ -80,7 +79,7 @@ class LabeledSearchCounter(CategoryCounter):
         return middle_interval(estimates, level, holding=self.n_categories_)
 
     def _search(self, seed: int) -> dict[int, Counts]:
-        """Everything the search looked at: K and how the clusters meet the classes of labeled images."""
+        """All K that the search tried, and the counts of labeled images by class and cluster."""
         x, n_classes = self._x, len(np.unique(self._class))
         n_unlabeled = x.shape[0] - len(self._class)
         max_k = max(n_unlabeled // _FEWEST_IMAGES, 2 * n_classes) if self.max_k is None else self.max_k
@@ -104,7 +103,7 @@ class LabeledSearchCounter(CategoryCounter):
 def _best(accuracy: dict[int, float]) -> int:
     """The K of highest accuracy; among equals the one nearest to the middle between the lowest and the highest.
 
-    Where new classes share a cluster or are torn the labeled images see nothing, so the best K is often a stretch.
+    Labeled images do not change when new classes are merged or split, so the best K is often a range.
     """
     best = max(accuracy.values())
     equals = sorted(k for k in accuracy if accuracy[k] == best)
@@ -112,24 +111,24 @@ def _best(accuracy: dict[int, float]) -> int:
 
 
 def _brent(count: Callable[[int], tuple[int, Counts]], low: int, high: int) -> dict[int, Counts]:
-    """Bounded Brent over the whole numbers low..high for the best accuracy; everything looked at, by K."""
-    # Golden sections alone would end at one whole number within this many steps; parabolas hasten that.
+    """Bounded Brent search over the integers low..high for the best accuracy; the counts of all K tried."""
+    # Golden sections alone would end at one integer within this many steps; parabolas need fewer.
     n_steps = 3 + math.ceil(math.log(max(high - low, 1), (1 + math.sqrt(5)) / 2))
     steps = track(range(n_steps + 2 * _N_WALK), n_steps + 2 * _N_WALK, "clusterings")
     seen: dict[int, Counts] = {}
     accuracy: dict[int, float] = {}
 
     def error(k: float) -> float:
-        asked = round(k)
-        if asked not in accuracy:
+        rounded = round(k)
+        if rounded not in accuracy:
             next(steps, None)
-            n_clusters, counts = count(asked)
+            n_clusters, counts = count(rounded)
             seen[n_clusters] = counts
-            accuracy[asked] = match_counts(counts).accuracy
-        return -accuracy[asked]
+            accuracy[rounded] = match_counts(counts).accuracy
+        return -accuracy[rounded]
 
     minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 1.0, "maxiter": n_steps})
-    # Brent takes level ground for a slope and stops anywhere on it: walk on to where it ends.
+    # Brent stops anywhere on a plateau: walk to its end.
     for direction in (-1, 1):
         k = _best(accuracy)
         for _ in range(_N_WALK):
@@ -140,6 +139,6 @@ def _brent(count: Callable[[int], tuple[int, Counts]], low: int, high: int) -> d
 
 
 def _repeat(counts: Counts, classes: Int[Array, " classes"], times: Int[Array, " classes"]) -> Counts:
-    """The counts if the images of each class had come that many times; only clusters and classes that are left."""
+    """The counts with the images of each class repeated that many times, without empty pairs."""
     n = counts.n * times[np.searchsorted(classes, counts.class_)]
     return Counts(counts.cluster[n > 0], counts.class_[n > 0], n[n > 0])

@@ -3,57 +3,62 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
+from scipy.special import gammaln, multigammaln
 
 from justright.clustering import SemiSupKMeans
 from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
-from justright.estimation.prior import gpc_prior, labeled_prior
-from justright.estimation.split_merge import SplitMerge
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError
 from justright.utils.seeding import generator
 from justright.utils.settings import SHARE, YES_OR_NO, at_least, one_of, setting
-from justright.utils.types import UNLABELED, Array
+from justright.utils.types import UNLABELED, Array, Labels
 
 _STABLE_ROUNDS = 3
 _KEPT = 0.8  # the share of images that a resample of the interval keeps
+_MIN_SIZE = 5  # no cluster this small is split and no half this small accepted, as in GPC: it has no shape yet
+_N_PROPOSALS = 4
+Members = Int[Array, " _"]
+Axes = Float[Array, "images axes"]
 
 
 @dataclass(repr=False, eq=False)
 class MixtureCounter(CategoryCounter):
-    """K by split and merge: a cluster is torn where two Gaussians explain it better than one, and the reverse.
+    """K by split and merge: a cluster is split if two Gaussians explain it better than one, and the reverse.
 
-    After GPC (Zhao et al., ICCV 2023). Each round clusters the images with the labels kept, then asks of every
-    cluster whether to split it and of near pairs whether to merge them, by the marginal likelihood under a
-    normal-inverse-Wishart prior. The clusters are fed back until K holds for three rounds.
+    After GPC (Zhao et al., ICCV 2023). Each round clusters the images with labels fixed, then decides for every
+    cluster whether to split it and for near pairs whether to merge them, by the marginal likelihood under a
+    normal-inverse-Wishart prior. It stops when K is the same for three rounds.
 
-    The `prior` "labeled" learns from the labeled classes how wide and how far apart classes are; "gpc" takes the
-    published constants, which suit unit features of a few dozen images per class. With `use_labeled` clusters of
-    labeled classes take part: a new class hidden in one splits off, a piece of one is merged back. GPC leaves them
-    alone, and then finds no more than k-means set free. The curve holds the K before each round and the last one.
+    The `prior` "labeled" estimates width and distance of classes from the labeled ones; "gpc" has the published
+    constants, for unit features of a few dozen images per class. With `use_labeled` clusters of labeled classes are
+    split and merged too: a new class inside one is split off, a piece of one is merged. In GPC they are not. The curve
+    has the K before each round and the last one.
     """
 
     curve_axes: ClassVar[tuple[str, str]] = ("round", "K")
 
     prior: Literal["labeled", "gpc"] = setting(
-        "labeled", "what clusters look like: labeled classes, or GPC's constants", one_of("labeled", "gpc")
+        "labeled", "shape of clusters: as labeled classes, or GPC's constants", one_of("labeled", "gpc")
     )
-    n_axes: int = setting(128, "principal axes kept, at most", at_least(1, Integral))
+    n_axes: int = setting(128, "maximum number of principal axes", at_least(1, Integral))
     start: int | None = setting(None, "the first K; 1.5 times the labeled classes", at_least(1, Integral).or_none())
-    max_rounds: int = setting(50, "most rounds of splits and merges", at_least(1, Integral))
-    accept_worse: float = setting(0.0, "how often a split or merge is taken against the odds; GPC has 0.1", SHARE)
+    max_rounds: int = setting(50, "maximum number of rounds", at_least(1, Integral))
+    accept_worse: float = setting(0.0, "probability of an unlikely split or merge; GPC has 0.1", SHARE)
     use_labeled: bool = setting(True, "whether clusters of labeled classes may be split and merged too", YES_OR_NO)
-    n_init: int = setting(10, "k-means restarts of the first round; later ones go on from there", at_least(1, Integral))
+    n_init: int = setting(
+        10, "k-means restarts of the first round; later rounds continue from it", at_least(1, Integral)
+    )
 
     def _count(self, given: Given) -> tuple[int, Curve]:
-        """Split and merge until K is stable; progress counts against the largest number of rounds.
+        """Split and merge until K is stable; progress is relative to the maximum number of rounds.
 
-        Of a pool only the prior is learned: how wide its classes are, and how far apart.
+        From a pool only the prior is estimated: width and distance of its classes.
         """
         z = given.axes(self.n_axes)
         if self.prior == "gpc":
@@ -70,11 +75,11 @@ class MixtureCounter(CategoryCounter):
         return history[-1], np.array(list(enumerate(history)), dtype=np.float64)
 
     def interval(self, level: float = 0.9, n_resamples: int = 10) -> tuple[int, int]:
-        """How far K moves when a fifth of the images is left out, another fifth and another seed each time.
+        """How much K varies if another fifth of the images is left out each time, with another seed.
 
         A bootstrap would repeat images, and a repeated image is a cluster to a mixture. Fewer images have fewer
-        clusters, and most of them are the same each time: deviations count from the median of the resamples, twice,
-        as a jackknife has it that leaves out a fifth: sqrt(0.8 / 0.2). Every labeled class keeps an image.
+        clusters, and most of them are the same each time: deviations are from the median of the resamples, times
+        sqrt(0.8 / 0.2) = 2 as in a jackknife that leaves out a fifth. Every labeled class keeps an image.
         """
         estimates = []
         _, first = np.unique(self._given, return_index=True)
@@ -87,7 +92,7 @@ class MixtureCounter(CategoryCounter):
         return middle_interval(moved.tolist(), level, holding=self.n_categories_)
 
     def _rounds(self, rows: Int[Array, " kept"], seed: int) -> list[int]:
-        """K before each round on these images, and after the last one."""
+        """K before each round on these images, and after the last round."""
         z, given, n_classes = self._z[rows], self._given[rows], self._n_classes
         k = max(min(self._first_k, n_classes + int((given == UNLABELED).sum())), n_classes, 1)
         kmeans = SemiSupKMeans(k, n_init=self.n_init, normalize=False, seed=seed).fit(z, given)
@@ -100,3 +105,171 @@ class MixtureCounter(CategoryCounter):
                 break
             kmeans = SemiSupKMeans(history[-1], init=centroids, normalize=False).fit(z, given)
         return history
+
+
+@dataclass(eq=False)
+class SplitMerge:
+    """Proposes and decides splits and merges of clusters of z.
+
+    A split is proposed by 2-means inside a cluster, a merge between a cluster and its nearest one; both are accepted if
+    log H > 0 (see `NormalInverseWishart.log_joint`), or otherwise with probability accept_worse. A
+    cluster of a labeled class may lose unlabeled members to a new cluster and take in a new cluster, but its labeled
+    images stay together. Decisions are cached: late rounds have mostly the same clusters.
+    """
+
+    z: Float[Array, "images axes"]
+    is_labeled: Bool[Array, " images"]
+    niw: NormalInverseWishart
+    accept_worse: float
+    use_labeled: bool
+    seed: int
+    _joint: dict[bytes, float] = field(default_factory=dict, init=False)
+    _halves: dict[bytes, tuple[Members, Members] | None] = field(default_factory=dict, init=False)
+
+    def centroids(self, labels: Int[Array, " images"], n_classes: int, n_round: int) -> Float[Array, "new axes"]:
+        """First centroids of the next round, for clusters beyond the labeled classes."""
+        chance = generator(self.seed, "accept", n_round)
+        old: list[Members] = []
+        whole: list[Members] = []
+        parts: list[Members] = []
+        for cluster in range(0 if self.use_labeled else n_classes, int(labels.max()) + 1):
+            members = np.flatnonzero(labels == cluster)
+            halves = self._split(members)
+            if halves and self._is_accepted(self._log_split(*halves), chance):
+                # the next k-means has the labeled class anyway; only the part that was split off needs a centroid
+                parts += halves[1:] if cluster < n_classes else halves
+            else:
+                (old if cluster < n_classes else whole).append(members)
+        means = [self.z[members].mean(axis=0) for members in parts + self._merge(old, whole, chance)]
+        return np.stack(means) if means else np.zeros((0, self.z.shape[1]))
+
+    def _merge(self, old: list[Members], whole: list[Members], chance: np.random.Generator) -> list[Members]:
+        """The clusters `whole` after merges with each other; those merged into an old cluster are dropped."""
+        clusters = whole + old
+        if not whole or len(clusters) < 2:
+            return whole
+        means = np.stack([self.z[members].mean(axis=0) for members in clusters])
+        norms = (means**2).sum(axis=1)
+        distance = norms[:, None] - 2 * means @ means.T + norms
+        np.fill_diagonal(distance, np.inf)
+        nearest = distance[: len(whole)].argmin(axis=1).tolist()
+        pairs = sorted({(min(a, b), max(a, b)) for a, b in enumerate(nearest)})
+        log_merge = {(a, b): -self._log_split(clusters[a], clusters[b]) for a, b in pairs}
+        partner: dict[int, int] = {}
+        for (a, b), log_h in sorted(log_merge.items(), key=lambda item: -item[1]):
+            if a not in partner and b not in partner and self._is_accepted(log_h, chance):
+                partner[a], partner[b] = b, a
+        alone = [members for a, members in enumerate(whole) if a not in partner]
+        return alone + [np.union1d(whole[a], whole[b]) for a, b in partner.items() if a < b < len(whole)]
+
+    def _split(self, members: Members) -> tuple[Members, Members] | None:
+        key = members.tobytes()
+        if key not in self._halves:
+            self._halves[key] = self._two_means(members)
+        return self._halves[key]
+
+    def _two_means(self, members: Members) -> tuple[Members, Members] | None:
+        """The best of a few 2-means by log H, or None. Labeled members are all in the first half.
+
+        The one of lowest inertia may only separate a few outliers, which is no split.
+        """
+        given = np.where(self.is_labeled[members], 0, UNLABELED)
+        if len(members) < 2 * _MIN_SIZE + 2 or (given == UNLABELED).sum() <= _MIN_SIZE:
+            return None  # a half would be too small in any split
+        proposals = []
+        for attempt in range(_N_PROPOSALS):
+            kmeans = SemiSupKMeans(2, n_init=1, normalize=False, seed=self.seed + attempt)
+            try:
+                half = kmeans.fit(self.z[members], given).labels_
+            except DegenerateError:  # no unlabeled members, or all of them are the same point
+                return None
+            one, other = members[half == 0], members[half == 1]
+            if min(len(one), len(other)) > _MIN_SIZE:
+                proposals.append((one, other))
+        return max(proposals, key=lambda halves: self._log_split(*halves), default=None)
+
+    def _log_split(self, one: Members, other: Members) -> float:
+        return self._log_joint(one) + self._log_joint(other) - self._log_joint(np.union1d(one, other))
+
+    def _log_joint(self, members: Members) -> float:
+        key = members.tobytes()
+        if key not in self._joint:
+            self._joint[key] = self.niw.log_joint(self.z[members])
+        return self._joint[key]
+
+    def _is_accepted(self, log_h: float, chance: np.random.Generator) -> bool:
+        return bool(log_h > 0 or (self.accept_worse > 0 and chance.random() < self.accept_worse))
+
+
+@dataclass(frozen=True, eq=False)
+class NormalInverseWishart:
+    """Prior over the mean and covariance of a cluster in d dimensions."""
+
+    mean: Float[Array, " dim"]  # m
+    kappa: float  # how many images m counts for
+    nu: float  # the same for the covariance, above d - 1
+    psi: float  # the scale: Psi = psi I
+
+    def log_marginal(self, x: Float[Array, "members dim"]) -> float:
+        """log p(x), mean and covariance integrated out.
+
+            - N d/2 log pi + log G_d(nu*/2) - log G_d(nu/2) + nu/2 log|Psi| - nu*/2 log|Psi*| + d/2 log(kappa/kappa*)
+
+        with kappa* = kappa + N, nu* = nu + N, Psi* = Psi + S + kappa N / kappa* (x_bar - m)(x_bar - m)^T, S the
+        scatter about the mean x_bar and G_d the multivariate gamma function (Murphy, 2007).
+        """
+        n, d = x.shape
+        kappa, nu = self.kappa + n, self.nu + n
+        center = x.mean(axis=0)
+        # Psi* = psi I + A^T A with these rows A; |psi I + A^T A| = psi^(d-m) |psi I + A A^T|: take the smaller.
+        rows = np.vstack([x - center, math.sqrt(self.kappa * n / kappa) * (center - self.mean)])
+        gram = rows @ rows.T if len(rows) < d else rows.T @ rows
+        small = len(gram)
+        _, log_det = np.linalg.slogdet(gram + self.psi * np.eye(small))
+        log_det += (d - small) * math.log(self.psi)
+        return float(
+            -n * d / 2 * math.log(math.pi)
+            + multigammaln(nu / 2, d)
+            - multigammaln(self.nu / 2, d)
+            + self.nu / 2 * d * math.log(self.psi)
+            - nu / 2 * log_det
+            + d / 2 * math.log(self.kappa / kappa)
+        )
+
+    def log_joint(self, x: Float[Array, "members dim"]) -> float:
+        """log G(N) + log p(x): what a cluster of these N members adds to a mixture, G the gamma function.
+
+        The odds of two clusters against one that holds all their members are then, positive for two,
+
+            log H = log_joint(one) + log_joint(other) - log_joint(both)
+
+        as in GPC: a Dirichlet process of concentration 1 over sizes. A merge asks the same with the opposite sign.
+        """
+        return float(gammaln(len(x))) + self.log_marginal(x)
+
+
+def gpc_prior(z: Axes) -> NormalInverseWishart:
+    """The constants of GPC (Zhao et al., ICCV 2023): kappa 1e-4, nu = d + 1, Psi = 0.005 I, for unit features."""
+    return NormalInverseWishart(mean=z.mean(axis=0), kappa=1e-4, nu=z.shape[1] + 1.0, psi=0.005)
+
+
+def labeled_prior(z: Axes, labels: Labels, strength: float = 10.0) -> tuple[Axes, NormalInverseWishart]:
+    """Axes and a prior in which a labeled class is what a cluster is expected to look like.
+
+    It takes two classes or more, and more images than classes (`Given.require_classes`). Axes are scaled so that
+    labeled classes have variance 1 along each. Then, with d axes,
+
+        kappa = variance within classes / variance of their means,  nu = strength * d,  E[covariance] = I.
+    """
+    labeled = z[labels != UNLABELED]
+    classes, place, size = np.unique(labels[labels != UNLABELED], return_inverse=True, return_counts=True)
+    means = np.stack([labeled[place == k].mean(axis=0) for k in range(len(classes))])
+    within = ((labeled - means[place]) ** 2).sum(axis=0) / (len(labeled) - len(classes))
+    # classes may agree to the last digit along an axis; a floor keeps that axis from deciding alone
+    scale = np.sqrt(np.maximum(within, 1e-3 * within.mean() + 1e-300))
+    z, means = z / scale, means / scale
+    # the means vary by their own spread and by the error each of them has, 1 / size in these units
+    between = float(np.maximum(means.var(axis=0, ddof=1).mean() - (1.0 / size).mean(), 1e-3))
+    n_axes = z.shape[1]
+    nu = max(strength * n_axes, n_axes + 2.0)
+    return z, NormalInverseWishart(mean=z.mean(axis=0), kappa=1.0 / between, nu=nu, psi=nu - n_axes - 1.0)

@@ -18,11 +18,11 @@ from justright.utils.seeding import generator
 from justright.utils.settings import at_least, setting
 from justright.utils.types import UNLABELED, Array
 
-_BLOCK = 1024  # images whose distances to all others are held at a time
-_STEP = 0.1  # of the logarithm: a cluster more lets the spread fall by a tenth
+_BLOCK = 1024  # images whose distances to all others are in memory at a time
+_STEP = 0.1  # a drop of the log spread by one more cluster that counts as a step
 _N_POINTS = 60  # of the curve
-# Where classes stand on the logarithmic way from the spread of all images to that of nearest neighbors, the median over
-# problems of known K; and how far it may be off, as such a way and as a factor of K, at 90 % (docs/findings.md)
+# Position of classes between the log spread of all images (0) and that of nearest neighbors (1), the median over
+# problems of known K; and its error, as such a position and as a factor of K, at 90 % (docs/findings.md)
 USUAL_WAY, WAY_ERROR, FACTOR = 0.55, 0.12, 1.8
 
 
@@ -38,8 +38,8 @@ class WardTree:
 
             spread(K) = n / (n - K) * mean over measured i of ||x_i - c_i||^2
 
-        with c_i the mean of the cluster of i, and n all images. The factor makes up for means that are taken from the
-        images themselves, so that clusters of few and of many images compare. By default all images are measured.
+        with c_i the mean of the cluster of i, and n all images. The factor corrects for means that are computed from
+        the images themselves, so that clusters of few and of many images compare. By default all images are measured.
         """
         x, n = self.x, len(self.x)
         measured = np.ones(n, dtype=bool) if is_measured is None else is_measured
@@ -48,7 +48,10 @@ class WardTree:
         count, part, square = np.zeros(2 * n - 1), np.zeros_like(total), np.zeros(2 * n - 1)
         total[:n], count[:n] = x, measured
         part[:n], square[:n] = x * measured[:, None], (x**2).sum(axis=1) * measured
-        around, sums = np.zeros(2 * n - 1), np.zeros(n)  # squares of measured images around the mean of their cluster
+        around, sums = (
+            np.zeros(2 * n - 1),
+            np.zeros(n),
+        )  # squared distances of measured images to the mean of their cluster
         for step, (a, b) in enumerate(self.merges):
             new = n + step
             for of_cluster in (size, total, count, part, square):
@@ -56,15 +59,15 @@ class WardTree:
             mean = total[new] / size[new]
             around[new] = max(square[new] - 2 * part[new] @ mean + count[new] * (mean @ mean), 0.0)
             sums[step + 1] = sums[step] + around[new] - around[a] - around[b]
-        sums[sums < 1e-12 * sums[-1]] = 0.0  # what rounding leaves of duplicates
+        sums[sums < 1e-12 * sums[-1]] = 0.0  # rounding errors of duplicates
         k = np.arange(1, n + 1)
         return sums[::-1] / max(int(measured.sum()), 1) * n / np.maximum(n - k, 1)
 
 
 def way_to_neighbors(x: Float[Array, "images axes"], of_all: float) -> float:
-    """The logarithmic way from the spread of all images to that of pairs of an image and its nearest one.
+    """log(spread of all images / spread of nearest neighbors).
 
-    The latter is half of their squared distance, on average.
+    The latter is half of the mean squared distance of an image to its nearest one.
     """
     x = x.astype(np.float64)
     norms, nearest = (x**2).sum(axis=1), np.zeros(len(x))
@@ -78,11 +81,10 @@ def way_to_neighbors(x: Float[Array, "images axes"], of_all: float) -> float:
 
 
 def k_of_spread(spread: Float[Array, " images"], level: float) -> int:
-    """The K whose spread comes nearest to `level`, as a factor; the lowest one among equals.
+    """The K whose spread is nearest to `level`, as a factor; the lowest one among equals.
 
-    Where classes lie far apart the spread falls in steps up to the true K and hardly beyond, and a level that was
-    measured a hair too low would be met far out on that plain: a K that a step leads down to, about to the level, is
-    taken before it.
+    If classes are far apart the spread falls in steps up to the true K and hardly beyond, and a level that is slightly
+    too low would be reached only at a much larger K: so a K right after a step, near the level, takes precedence.
     """
     lowest = np.minimum.accumulate(spread)
     if level <= 0 or lowest[0] <= 0:
@@ -101,25 +103,25 @@ class SpreadCounter(CategoryCounter):
 
         K  with  spread(K clusters of all images)  =  spread(L clusters of the labeled images alone)
 
-    On the left stands the geometric mean of two: the spread of labeled images, which are of the classes that the right
-    side knows, and that of all images, since labeled ones do not notice when two new classes share a cluster.
+    The left side is the geometric mean of two: the spread of labeled images, which are of the same classes as the right
+    side, and that of all images, since labeled ones do not change when two new classes share a cluster.
 
-    A pool's classes are of other kinds, and wider or narrower. There the clusters of the target stand where those of
-    the pool stand, on the logarithmic way from the spread of all images to that of nearest neighbors. Without any label
-    they stand where classes usually do, which tells little: the interval is wide.
+    A pool's classes are of other kinds, and wider or narrower. The clusters of the target then have the position of
+    those of the pool between the log spread of all images and that of nearest neighbors. Without labels they have the
+    usual position of classes, which is uncertain: the interval is wide.
     """
 
     curve_axes: ClassVar[tuple[str, str]] = ("K", "spread of clusters")
 
-    n_axes: int = setting(128, "principal axes kept, at most", at_least(1, Integral))
+    n_axes: int = setting(128, "maximum number of principal axes", at_least(1, Integral))
     max_images: int = setting(
-        6000, "of more images this many are drawn: a tree looks at all pairs", at_least(2, Integral)
+        6000, "maximum number of images, drawn at random: a tree needs all pairs", at_least(2, Integral)
     )
 
     def _count(self, given: Given) -> tuple[int, Curve]:
-        """Build two trees of clusters: of the labeled images, and of all that are counted."""
+        """Build two trees of clusters: of the labeled images, and of all images that are counted."""
         if given.is_labeled.any():
-            given.require_classes(1, advice="say K yourself")
+            given.require_classes(1, advice="set K yourself")
         z = given.axes(self.n_axes)
         kept = np.sort(generator(self.seed, "images").permutation(len(z))[: self.max_images])
         self._fewest = 1 if given.has_pool else max(given.n_classes, 1)
@@ -132,9 +134,9 @@ class SpreadCounter(CategoryCounter):
         return found, np.stack([k.astype(np.float64), spread[k - 1]], axis=1)
 
     def interval(self, level: float = 0.9, n_resamples: int = 10) -> tuple[int, int]:
-        """The K that other labeled classes would have given: half of them each time, drawn without replacement.
+        """The K for other labeled classes: half of them each time, drawn without replacement.
 
-        Without any label: how far estimates were off on other problems, the wider of two measures to each side.
+        Without labels: the error of estimates on other problems, the wider of two measures to each side.
         """
         if not len(self._classes):
             scale = NormalDist().inv_cdf((1 + checked_level(level)) / 2) / NormalDist().inv_cdf(0.95)
@@ -149,7 +151,7 @@ class SpreadCounter(CategoryCounter):
         return middle_interval(estimates, level, holding=self.n_categories_)
 
     def _estimate(self, classes: Int[Array, " classes"]) -> tuple[int, Float[Array, " images"]]:
-        """K if these are the labeled classes, and the spread of what is counted at every K."""
+        """K for these labeled classes, and the spread of the counted images at every K."""
         if not len(classes):
             spread = self._tree.spread()
             return self._at(USUAL_WAY, spread), spread
@@ -167,6 +169,6 @@ class SpreadCounter(CategoryCounter):
         return max(k_of_spread(spread, level), self._fewest), spread
 
     def _at(self, way: float, spread: Float[Array, " images"]) -> int:
-        """The K whose clusters stand so far on the way from the spread of all images to that of nearest neighbors."""
+        """The K at a position between the log spread of all images (0) and that of nearest neighbors (1)."""
         level = float(spread[0] * np.exp(-way * way_to_neighbors(self._tree.x, spread[0])))
         return max(k_of_spread(spread, level), self._fewest)
