@@ -17,7 +17,7 @@ from scipy.special import expit
 from justright.discovery.evidence import NAMES
 from justright.utils.types import Array
 
-INTERCEPT = -0.974
+INTERCEPT = -1.104
 COEFFICIENTS = {
     "alike": 2.679,
     "overlap method": -0.061,
@@ -34,7 +34,7 @@ COEFFICIENTS = {
     "large": -1.391,
     "is_new": -0.105,
     "below": -0.878,
-    "k_width": -1.496,
+    "k_width": -1.269,
 }
 # The spread of the mean confidence about the accuracy over problems, as a share of the images: what all images of a
 # problem have in common and no evidence shows.
