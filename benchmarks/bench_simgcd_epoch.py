@@ -24,8 +24,7 @@ from random_vit import random_vit
 from justright.data import Split
 from justright.data.objects import from_dataset
 from justright.discovery.loop import Training
-from justright.discovery.simgcd import Heads, SimGCDLearner
-from justright.discovery.simgcd_config import SimGCDConfig
+from justright.discovery.simgcd import Heads, SimGCDConfig, SimGCDLearner
 from justright.discovery.training_data import TrainingData
 from justright.features.bank import ViewBank
 

@@ -23,8 +23,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from justright.data.parquet import read_parquet
-from justright.discovery.evidence import NAMES
-from justright.discovery.probability import COEFFICIENTS, INTERCEPT
+from justright.discovery.evidence import COEFFICIENTS, INTERCEPT, NAMES
 from justright.evaluation import Counts, match_counts
 from justright.evaluation.calibration import calibration
 from justright.runs.run_folder import RunFolder

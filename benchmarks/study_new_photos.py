@@ -19,9 +19,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 from justright.data import ImageSet, open_images
+from justright.discovery.evidence import probability_right
 from justright.discovery.methods import METHODS
 from justright.discovery.model_files import about_model
-from justright.discovery.probability import probability_right
 from justright.evaluation import Counts, match_counts
 from justright.evaluation.calibration import calibration
 from justright.evaluation.files import classes_named

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from justright.discovery.consensus import consensus
-from justright.discovery.predictions import Predictions
+from justright.discovery.predictions import Predictions, consensus
 from justright.evaluation import Counts, match_counts
 from justright.evaluation.calibration import calibration
 from justright.evaluation.files import read_judged

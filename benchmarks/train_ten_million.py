@@ -25,8 +25,7 @@ from justright.data.readers import Reader
 from justright.data.splits import Split
 from justright.data.transforms import ImageRecipe
 from justright.discovery import base
-from justright.discovery.simgcd import SimGCD
-from justright.discovery.simgcd_config import SimGCDConfig
+from justright.discovery.simgcd import SimGCD, SimGCDConfig
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import VisionTransformer
 from justright.features.views import Views

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from justright.data import gcd_split, glyph_set, merge_pool, random_half
 from justright.discovery.doubts import Doubt
+from justright.discovery.evidence import expected_right
 from justright.discovery.predictions import Predictions, category_names
-from justright.discovery.probability import expected_right
 from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
 from justright.runs.cluster_table import doubts_json, write_clusters

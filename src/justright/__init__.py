@@ -50,7 +50,7 @@ _HOMES = {
     "justright.discovery.mugcd": ("MuGCD",),
     "justright.discovery.selex": ("SelEx",),
     "justright.discovery.simgcd": ("SimGCD",),
-    "justright.discovery.trained": ("TrainedDiscovery",),
+    "justright.discovery.base": ("TrainedDiscovery",),
     "justright.discovery.xcon": ("XCon",),
     "justright.losses": ("LossParts", "SelfContrastiveLoss", "WeightedSupConLoss"),
     "justright.utils.errors": ("JustrightError",),

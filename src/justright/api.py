@@ -22,8 +22,8 @@ from justright.utils.progress import bar, outermost_only, silent
 
 if TYPE_CHECKING:
     from justright.data import ImageSet
+    from justright.discovery.evidence import ExpectedRight
     from justright.discovery.predictions import Predictions
-    from justright.discovery.probability import ExpectedRight
     from justright.evaluation import Scores
     from justright.runs.run_folder import RunFolder
 

@@ -13,8 +13,8 @@ import pytest
 import torch
 from tests.discovery.tiny import backbone_of_noise, drawn_images
 
+from justright.discovery.learner import own_copy
 from justright.discovery.model_files import read_model
-from justright.discovery.teacher import own_copy
 from justright.features.backbone import Backbone
 from justright.runs.problem import Problem, make_problem
 from justright.runs.run import Run

@@ -33,9 +33,9 @@ from justright.data import gcd_split, glyph_set, open_images, random_half
 from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.checkpoints import Checkpoint, Checkpoints, checksum
 from justright.discovery.joint import JointAnswer, Seen, joint_answer
+from justright.discovery.learner import own_copy
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Predictions
-from justright.discovery.teacher import own_copy
 from justright.evaluation import Scores, evaluate
 from justright.evaluation.files import read_judged
 from justright.features import state_dicts

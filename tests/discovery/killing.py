@@ -19,7 +19,7 @@ import torch
 from tests.discovery.tiny import backbone_of_noise, drawn_split, learned
 
 from justright.discovery import checkpoints, loop
-from justright.discovery.records import EpochRecords
+from justright.discovery.checkpoints import EpochRecords
 from justright.features import bank, views
 
 FEW = [("building", 49), ("step", 7), ("recorded", 1), ("saving", 2)]

@@ -7,9 +7,9 @@ import pytest
 from tests.discovery.test_kmeans import frozen_features
 from tests.discovery.tiny import TRAINED, learned
 
-from justright.discovery import answer
-from justright.discovery.answer import RESTS_ON, join
+from justright.discovery import joint
 from justright.discovery.assigner import CategoryAssigner
+from justright.discovery.joint import RESTS_ON, join
 from justright.discovery.methods import METHODS
 from justright.discovery.predictions import UNCALIBRATED
 from justright.utils.types import UNLABELED
@@ -48,17 +48,17 @@ def test_a_saved_model_predicts_as_before(split, backbone, bank, tmp_path):
 
 def test_without_labels_the_probabilities_of_the_method_are_not_flat(split, backbone, bank):
     method = joined("kmeans", split, backbone, bank, use_labels=False, n=4)
-    assert method.joint_.temperature == answer.UNCALIBRATED_TEMPERATURE
+    assert method.joint_.temperature == joint.UNCALIBRATED_TEMPERATURE
     assert {category.kind for category in method.categories_} == {"discovered"}
 
 
 def test_of_too_many_labeled_images_every_class_keeps_some(monkeypatch):
-    monkeypatch.setattr(answer, "MOST_ANCHORS", 20)
+    monkeypatch.setattr(joint, "MOST_ANCHORS", 20)
     labels = np.concatenate([np.zeros(100, dtype=np.int64), [1], np.full(50, 2), [3]])
-    places = answer._some(labels)
+    places = joint._some(labels)
     assert set(labels[places].tolist()) == {0, 1, 2, 3}
     assert len(places) <= 24
-    np.testing.assert_array_equal(answer._some(labels[:20]), np.arange(20))
+    np.testing.assert_array_equal(joint._some(labels[:20]), np.arange(20))
 
 
 def test_what_a_person_gave_is_kept_and_is_sure():
@@ -73,7 +73,7 @@ def test_what_a_person_gave_is_kept_and_is_sure():
         labels_=np.where(np.arange(32) < 3, 1, rng.integers(4, size=32)),
         assigner_=CategoryAssigner.of_prototypes(features[:4]),
         calibrated_on_=UNCALIBRATED,
-        n_categories=4,
+        n_categories_=4,
     )
     found = join([method], features[:8], features[8:])
     assert found.labels_[:3].tolist() == [1, 1, 1]

@@ -12,7 +12,7 @@ from justright.discovery.gcd import GCDConfig
 from justright.discovery.kmeans import KMeansConfig
 from justright.discovery.methods import METHODS
 from justright.discovery.mugcd import MuGCDConfig
-from justright.discovery.simgcd_config import SimGCDConfig
+from justright.discovery.simgcd import SimGCDConfig
 from justright.discovery.xcon import XConConfig
 from justright.utils.errors import JustrightError
 from justright.utils.settings import ANYTHING, refuse_out_of_range

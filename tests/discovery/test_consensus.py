@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from justright.discovery.consensus import consensus
-from justright.discovery.predictions import Predictions, category_names
+from justright.discovery.predictions import Predictions, category_names, consensus
 from justright.utils.errors import DataError
 
 KNOWN = ("cat", "dog")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from justright.discovery.failures import N_NAMED, DivergedError, stop_if_gradient_not_finite, stop_if_not_finite
+from justright.discovery.loop import N_NAMED, DivergedError, stop_if_gradient_not_finite, stop_if_not_finite
 from justright.losses import LossParts
 
 FINITE = torch.tensor(1.0)

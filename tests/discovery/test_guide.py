@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import normalize
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.guide import Guide
+from justright.discovery.learner import Guide
 from justright.losses import LossParts
 
 

@@ -6,9 +6,10 @@ import torch
 from safetensors.torch import load_file
 from tests.discovery.tiny import Stopped, config_of, data_of, final_bytes, learned, newest, stop_after
 
-from justright.discovery import heads_first, loop, simgcd_config
-from justright.discovery.heads_first import FeatureViews, rows_for_heads
-from justright.discovery.simgcd_config import SimGCDConfig
+from justright.discovery import learner as learner_module
+from justright.discovery import loop, simgcd
+from justright.discovery.learner import FeatureViews, rows_for_heads
+from justright.discovery.simgcd import SimGCDConfig
 from justright.features.bank import open_views
 
 
@@ -21,7 +22,7 @@ def stored(split, backbone, bank):
 @pytest.fixture
 def few_epochs(monkeypatch):
     """Heads learn alone for five epochs."""
-    monkeypatch.setattr(simgcd_config, "MOST_EPOCHS", 5)
+    monkeypatch.setattr(simgcd, "MOST_EPOCHS", 5)
 
 
 def test_views_are_the_features_of_what_is_stored(stored, backbone):
@@ -49,7 +50,7 @@ def test_of_many_images_evenly_spaced_ones_are_taken(split, monkeypatch):
     labeled, unlabeled = rows_for_heads(data)
     assert labeled.tolist() == data.labeled.tolist()
     assert unlabeled.tolist() == data.unlabeled.tolist()
-    monkeypatch.setattr(heads_first, "MOST_IMAGES", 20)
+    monkeypatch.setattr(learner_module, "MOST_FOR_HEADS", 20)
     labeled, unlabeled = rows_for_heads(data)
     assert labeled.tolist() == data.labeled[::2].tolist()
     assert unlabeled.tolist() == data.unlabeled[::2].tolist()
@@ -65,7 +66,7 @@ def test_heads_learn_alone_and_the_network_is_tuned_after_that(
     assert any(each.startswith("network/heads.") for each in alone)
     folder, plain = left_alone(name)
     assert not (folder / "heads").exists()
-    assert plain.config.heads_first == 0
+    assert plain.config_.heads_first == 0
     assert final_bytes(tmp_path) != final_bytes(folder)
     assert any("backbone." in each for each in final_bytes(tmp_path)), "then it is tuned"
 
@@ -100,7 +101,7 @@ def test_a_finished_training_of_heads_computes_no_feature_again(
 ):
     asked = {"heads_first": 10}
     first = learned("simgcd", split, backbone, bank, tmp_path, **asked)
-    monkeypatch.setattr(heads_first, "features_of", None)
+    monkeypatch.setattr(FeatureViews, "batch", None)
     again = learned("simgcd", split, backbone, bank, tmp_path, **asked)
     assert again.labels_.tolist() == first.labels_.tolist()
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from justright.discovery import joint
-from justright.discovery.evidence import NAMES, USUAL_WIDTH
+from justright.discovery.evidence import NAMES, USUAL_WIDTH, probability_right
 from justright.discovery.joint import METHOD_WEIGHT, JointAnswer, Seen, Space, joint_answer, probabilities
-from justright.discovery.probability import probability_right
 
 N_CLASSES, N_KNOWN, DIM = 12, 6, 24
 CENTERS = np.random.default_rng(7).normal(size=(N_CLASSES, DIM))

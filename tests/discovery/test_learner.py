@@ -24,9 +24,8 @@ from tests.discovery.tiny import (
 )
 
 from justright.discovery import learner as learner_module
-from justright.discovery.learner import FEATURE_ROWS, FitInputs, features_of, in_chunks, mean_feature
+from justright.discovery.learner import FEATURE_ROWS, FitInputs, features_of, in_chunks, mean_feature, own_copy
 from justright.discovery.methods import METHODS
-from justright.discovery.teacher import own_copy
 from justright.discovery.training_data import TrainingData
 from justright.features.bank import open_views
 

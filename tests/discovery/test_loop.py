@@ -22,11 +22,9 @@ from tests.discovery.tiny import (
     stop_after,
 )
 
-from justright.discovery import trained
-from justright.discovery.failures import DivergedError
-from justright.discovery.loop import SHARE_WITHOUT_NORM, Training
+from justright.discovery import base
+from justright.discovery.loop import SHARE_WITHOUT_NORM, DivergedError, Training, learning_rate
 from justright.discovery.processes import Processes
-from justright.discovery.schedules import learning_rate
 from justright.features.bank import ViewBank
 from justright.features.views import FreshViews
 from justright.utils.errors import DataError
@@ -43,7 +41,7 @@ def trainings(monkeypatch):
         def run(self, what):
             made.append(self)
 
-    monkeypatch.setattr(trained, "Training", Kept)
+    monkeypatch.setattr(base, "Training", Kept)
     return made
 
 
@@ -205,7 +203,7 @@ def test_a_failed_step_changes_no_parameter(split, backbone, bank, tmp_path, sav
 
 def trained_until_an_infinite_gradient(name, step, split, backbone, bank, folder, monkeypatch):
     seen, methods = [], []
-    fit = trained.TrainedDiscovery.fit
+    fit = base.TrainedDiscovery.fit
 
     def remembered(self, *arguments, **options):
         methods.append(self)
@@ -216,7 +214,7 @@ def trained_until_an_infinite_gradient(name, step, split, backbone, bank, folder
         if len(seen) == step:
             parameters[0].grad[0] = torch.inf
 
-    monkeypatch.setattr(trained.TrainedDiscovery, "fit", remembered)
+    monkeypatch.setattr(base.TrainedDiscovery, "fit", remembered)
     monkeypatch.setattr(Processes, "sum_gradients", spoil)
     with pytest.raises(DivergedError, match=f"the gradient is not finite in epoch 1, step {step} of 5"):
         learned(name, split, backbone, bank, folder)
@@ -250,7 +248,7 @@ def only_plain(build):
 @pytest.mark.parametrize("name", TRAINED)
 def test_micro_batches_give_the_same_loss_and_the_same_gradient(name, split, backbone, bank, tmp_path):
     whole = learned(name, split, backbone, bank, tmp_path / "whole", n_epochs=1, **CALM)
-    assert whole.config.micro_batch is None
+    assert whole.config_.micro_batch is None
     settings = {"micro_batch": 3, "n_epochs": 1, **CALM}
     if name == "mugcd":
         settings["stage1"] = config_of("gcd", **settings)

@@ -69,7 +69,7 @@ def test_a_method_from_outside_runs_stops_goes_on_predicts_and_is_saved(pulled, 
 
     loaded = METHODS[about_model(run.path)["method"]].load(run.path, backbone)
     assert type(loaded) is METHODS[pulled]
-    assert loaded.config.pull == 2.0
+    assert loaded.config_.pull == 2.0
     nearest = loaded.predict(split.unlabeled, neither=0.0).cluster
     assert (nearest == run.predictions.cluster).mean() > 0.85  # k-means may have moved a centroid after the last look
 

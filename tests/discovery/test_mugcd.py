@@ -11,9 +11,8 @@ from tests.discovery.tiny import config_of, data_of, learned, newest, records
 
 from justright.data.transforms import Strong, describe
 from justright.discovery.gcd import GCDConfig
-from justright.discovery.loop import Training
+from justright.discovery.loop import Training, teacher_momentum
 from justright.discovery.mugcd import MuGCDConfig, MuGCDLearner
-from justright.discovery.schedules import teacher_momentum
 from justright.discovery.simgcd import Heads
 from justright.features.bank import ViewBank
 

@@ -7,10 +7,9 @@ import pytest
 from safetensors.torch import load_file
 from tests.discovery.tiny import Stopped, learned, newest, records, stop_after
 
-from justright.discovery import loop, plateau
+from justright.discovery import loop
 from justright.discovery.checkpoints import ASSIGNED
-from justright.discovery.loop import Training
-from justright.discovery.plateau import COMPARED_SHARE, FEWEST_COMPARED, STILL, is_plateau
+from justright.discovery.loop import COMPARED_SHARE, FEWEST_COMPARED, STILL, Training, is_plateau
 
 N_EPOCHS = FEWEST_COMPARED
 
@@ -39,9 +38,9 @@ def test_a_long_training_is_looked_at_for_longer():
 @pytest.fixture
 def restless(monkeypatch):
     """What is a plateau after two epochs already."""
-    monkeypatch.setattr(plateau, "FEWEST_COMPARED", 1)
-    monkeypatch.setattr(plateau, "COMPARED_SHARE", 0.0)
-    monkeypatch.setattr(plateau, "LEAST_FALL", 0.0)
+    monkeypatch.setattr(loop, "FEWEST_COMPARED", 1)
+    monkeypatch.setattr(loop, "COMPARED_SHARE", 0.0)
+    monkeypatch.setattr(loop, "LEAST_FALL", 0.0)
 
 
 LONG = {"n_epochs": 12, "n_steps": 2, "steady_share": 0.5, "n_warmup": 2}
@@ -67,7 +66,7 @@ def test_training_ends_early_once_the_categories_have_settled_and_says_so(
 
 
 def test_a_training_that_still_brings_something_is_as_long_as_planned(split, backbone, bank, tmp_path, monkeypatch):
-    monkeypatch.setattr(plateau, "FEWEST_COMPARED", 100)
+    monkeypatch.setattr(loop, "FEWEST_COMPARED", 100)
     method = learned("simgcd", split, backbone, bank, tmp_path, **LONG)
     assert len(records(tmp_path)) == 12
     assert method.notes_ == []
@@ -76,7 +75,7 @@ def test_a_training_that_still_brings_something_is_as_long_as_planned(split, bac
 def test_a_method_that_clusters_in_the_end_is_as_long_as_planned(
     split, backbone, bank, tmp_path, restless, monkeypatch
 ):
-    monkeypatch.setattr(plateau, "features_of", None)  # nothing is computed for an answer that cannot come
+    monkeypatch.setattr(loop, "features_of", None)  # nothing is computed for an answer that cannot come
     learned("gcd", split, backbone, bank, tmp_path, n_epochs=6, steady_share=0.5)
     assert ["changed" in record for record in records(tmp_path)] == [False] * 6
 

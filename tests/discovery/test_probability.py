@@ -6,14 +6,14 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from justright.discovery.evidence import NAMES
-from justright.discovery.probability import (
+from justright.discovery.evidence import (
     COEFFICIENTS,
     COMMON_ERROR,
     INTERCEPT,
     LEAST,
     LEVEL,
     MOST,
+    NAMES,
     expected_right,
     probability_right,
 )

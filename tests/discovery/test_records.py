@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from justright.discovery.records import EpochRecords
+from justright.discovery.checkpoints import EpochRecords
 from justright.utils.errors import JustrightError
 
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from justright.discovery.schedules import learning_rate, n_epochs_with, teacher_momentum, teacher_temperature
+from justright.discovery.loop import learning_rate, n_epochs_with, teacher_momentum, teacher_temperature
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from justright.discovery.shifted_clusters import PATIENCE_OF_K, NumberedClusters, ShiftedClusters, _Tree
+from justright.discovery.cms import PATIENCE_OF_K, NumberedClusters, ShiftedClusters, _Tree
 from justright.utils.errors import DegenerateError
 
 N_KNOWN, N_LABELED = 3, 30

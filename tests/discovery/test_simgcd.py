@@ -9,8 +9,8 @@ from tests.discovery.tiny import config_of, data_of, drawn_split, final_bytes, l
 
 from justright.data.splits import Split
 from justright.data.transforms import ImageRecipe
-from justright.discovery import simgcd_config
-from justright.discovery.schedules import teacher_temperature
+from justright.discovery import simgcd
+from justright.discovery.loop import teacher_temperature
 from justright.discovery.simgcd import Heads, SimGCD, SimGCDLearner
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import timm
@@ -85,8 +85,8 @@ def test_a_center_outlives_saving(split, backbone, left_alone, tmp_path):
 
 def test_by_itself_only_a_network_that_ends_in_no_norm_is_centered(split, backbone, bank, tmp_path, monkeypatch):
     for name in ("FEWEST_STEPS_OF_HEADS", "STEPS_OF_HEADS_A_CATEGORY"):  # before the network, as for every conv net
-        monkeypatch.setattr(simgcd_config, name, 1)
-    monkeypatch.setattr(simgcd_config, "MOST_EPOCHS", 5)
+        monkeypatch.setattr(simgcd, name, 1)
+    monkeypatch.setattr(simgcd, "MOST_EPOCHS", 5)
     torch.manual_seed(0)
     conv_net = Backbone(timm.create_model("test_resnet", num_classes=0), "conv", ImageRecipe(32, 32))
     assert learned("simgcd", split, backbone, bank, n_epochs=1).assigner_.center is None

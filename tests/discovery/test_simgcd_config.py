@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from justright.discovery.mugcd import MuGCDConfig
-from justright.discovery.simgcd_config import SimGCDConfig, are_uneven
+from justright.discovery.simgcd import SimGCDConfig, are_uneven
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from justright.discovery.teacher import MeanTeacher
+from justright.discovery.mugcd import MeanTeacher
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from tests.discovery.tiny import final_bytes, records
 from tests.forked_programs import Program
 from threadpoolctl import threadpool_info
 
-from justright.discovery.threads import computing_with
+from justright.discovery.processes import computing_with
 
 
 def blas_threads():

@@ -6,7 +6,7 @@ import torch
 from tests.discovery.tiny import config_of, data_of, learned, records
 
 from justright.clustering import SemiSupKMeans
-from justright.discovery import trained
+from justright.discovery import base
 from justright.discovery.gcd import GCDLearner
 from justright.discovery.learner import features_of
 from justright.discovery.loop import Training
@@ -76,7 +76,7 @@ def test_parts_are_k_means_clusters_of_the_frozen_features(split, backbone, bank
 
 def test_an_epoch_is_as_long_as_the_longest_loaders(split, backbone, bank, monkeypatch):
     steps = []
-    monkeypatch.setattr(trained.Training, "run", lambda self, *_: steps.append((self.n_steps, self.learner.batches)))
+    monkeypatch.setattr(base.Training, "run", lambda self, *_: steps.append((self.n_steps, self.learner.batches)))
     learned("xcon", split, backbone, bank, batch_size=8, n_experts=4)
     ((n_steps, batches),) = steps
     assert n_steps == max(part.n_steps for part in batches)

@@ -23,7 +23,7 @@ def train(root, n_threads, moment=None):
     loop.CHECKPOINT_SECONDS = -1.0
     options = {} if moment is None else arm(*moment)
     backbone = backbone_of_noise(embed_dim=32, num_heads=4)
-    model = learned("gcd", drawn_split(per_class=16), backbone, root / "banks", root / "run", fit=options, **SIZES)
+    model = learned("gcd", drawn_split(per_class=16), backbone, root / "banks", root / "run", **options, **SIZES)
     assert torch.get_num_threads() == n_threads
     model.save(root / "model")
 

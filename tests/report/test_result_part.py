@@ -10,8 +10,8 @@ import pytest
 from tests.report.html_checks import part, text_of
 
 from justright.cli import main
+from justright.discovery.evidence import expected_right
 from justright.discovery.predictions import Predictions, category_names
-from justright.discovery.probability import expected_right
 from justright.report.clusters import look_at_clusters
 from justright.report.elements import Missing
 from justright.report.page_images import PageImages

@@ -22,9 +22,9 @@ from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_ha
 from justright.data.folder import write_tree
 from justright.data.readers import FolderReader
 from justright.discovery import loop
-from justright.discovery.consensus import consensus
 from justright.discovery.evidence import MOST_WIDTH
 from justright.discovery.methods import METHODS
+from justright.discovery.predictions import consensus
 from justright.features.backbone import load_backbone
 from justright.features.table import FeatureTable
 from justright.runs.owner import OwnedError, owned

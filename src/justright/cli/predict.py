@@ -68,8 +68,8 @@ def predict(
     """
     from justright.api import predict as predict_images
     from justright.data import open_images
+    from justright.discovery.evidence import expected_right
     from justright.discovery.model_files import about_model, write_backbone
-    from justright.discovery.probability import expected_right
     from justright.runs.source_checks import left_out_by_name, summary
 
     about = about_model(run)

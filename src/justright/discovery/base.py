@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from jaxtyping import Float
 from sklearn.base import BaseEstimator
 
@@ -21,16 +22,15 @@ from justright.data.splits import Split
 from justright.data.transforms import Transform
 from justright.discovery.assigner import Learned, by_clusters
 from justright.discovery.checkpoints import Checkpoints
-from justright.discovery.configs import Config, PlannedTraining
+from justright.discovery.configs import Config, PlannedTraining, TrainConfig
+from justright.discovery.evidence import probability_right
 from justright.discovery.joint import JointAnswer
-from justright.discovery.learner import FitInputs
+from justright.discovery.learner import N_FRESH, FeatureViews, FitInputs, Guide, Learner, mean_feature, own_copy
+from justright.discovery.loop import Training
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import UNCALIBRATED, Category, Predictions, category_names
-from justright.discovery.probability import probability_right
-from justright.discovery.processes import Processes
-from justright.discovery.teacher import own_copy
-from justright.discovery.threads import computing_with
+from justright.discovery.processes import Processes, computing_with
 from justright.discovery.training_data import TrainingData, Weighting
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
@@ -39,6 +39,7 @@ from justright.features.views import Views
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import home
 from justright.utils.parallel import Engine
+from justright.utils.seeding import generator
 from justright.utils.types import UNLABELED, Array
 
 CALIBRATION_ROWS = 1 << 15  # one number is calibrated; more labeled images than about these would only take memory
@@ -269,3 +270,73 @@ class Discovery(BaseEstimator, ABC):
         made.known_labels_ = tuple(about["known_labels"])
         made.calibrated_on_ = about["calibrated_on"]
         return made
+
+
+class TrainedDiscovery(Discovery):
+    """A method with training in it: its `_learn` makes a learner and takes it through the loop with `_train`."""
+
+    config_class: ClassVar[type[TrainConfig]]
+    has_categories: ClassVar[bool] = False  # whether training tells them, and ends where they change no more
+    features_an_epoch: ClassVar[int] = 0  # of each image, before its first step
+
+    @classmethod
+    def trainings(cls, config: Any) -> list[PlannedTraining]:
+        """One training, with the views that a learner reads unless it says otherwise."""
+        return [PlannedTraining(config, tuple(Learner.streams))]
+
+    def _train(self, learner: Learner, inputs: FitInputs, config: TrainConfig, part: str = "", **more: object) -> None:
+        """Train what is trained in a learner, from the last checkpoint on if there is one.
+
+        Parameters:
+            config: the settings of this training; a method may have several trainings, one after the other.
+            part: the folder in that of the run for its checkpoints and curves.
+            more: what else a resumed run must find unchanged.
+        """
+        data, folder = inputs.data, None if self.folder is None else self.folder / part
+        learner.guide = self._guide(inputs, config)
+        options: dict[str, Any] = {"views": config.views, "precision": config.bank_precision}
+        options["seed"] = self.seed if config.views_by_seed else 0
+        views: dict[str, Views] = {
+            stream: self._views(learner.transform(stream), data, **options) for stream in learner.streams
+        }
+        if not learner.is_tuned:
+            rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
+            n_views = N_FRESH if config.views == "fresh" else config.views
+            views = {stream: FeatureViews(each, np.unique(rows), n_views) for stream, each in views.items()}
+        made_with = {
+            "method": self.name,
+            "seed": int(self.seed),
+            "n_categories": self.n_categories_,
+            "config": asdict(config),
+            "backbone": self.backbone.fingerprint,
+            "frozen": self.backbone.prefix_fingerprint,  # another version may tune another part
+            "data": data.fingerprint(),
+            **more,
+        }
+        learner.to(self.backbone.device)
+        # that nothing changes any more is looked for only where an epoch costs much more than the look
+        seen = inputs.plain if learner.is_tuned else None
+        training = Training(learner, views, data, config, folder, made_with, seen, self.tensorboard)
+        training.run(f"training {self.name}" if learner.is_tuned else f"training the heads of {self.name}")
+        self.notes_ += training.notes()
+        self.trained_share_ = min(self.trained_share_, training.trained_share)
+
+    def _guide(self, inputs: FitInputs, config: TrainConfig) -> Guide | None:
+        """What the pool adds to the training as a guide; None where it does not guide."""
+        backbone, data = inputs.backbone, inputs.data
+        rows, size = data.guides, round(config.guide_share * config.batch_size)
+        if not len(rows) or not size:
+            return None
+        return Guide(
+            data.batches(size, self.seed, "guide", rows, rows[:0]),
+            first_label=len(data.known),
+            n_classes=len(np.unique(data.labels[rows])),
+            dim=backbone.dim,
+            scale=config.supervised_share * config.guide_scale,
+            generator=self._torch_generator("guide"),
+            center=None if backbone.cut.ends_in_norm else mean_feature(backbone, inputs.plain, rows),
+        )
+
+    def _torch_generator(self, purpose: str) -> torch.Generator:
+        """A generator for the initial parameters of heads."""
+        return torch.Generator().manual_seed(int(generator(self.seed, purpose).integers(2**62)))

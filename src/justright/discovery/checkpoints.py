@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +16,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 from justright.discovery.configs import without_removed
-from justright.utils.errors import DataError
-from justright.utils.files import parsed_json, remove_leftovers, replacing
+from justright.discovery.processes import Processes
+from justright.utils.errors import DataError, JustrightError
+from justright.utils.files import parsed_json, remove_leftovers, replacing, write_text
 from justright.utils.fingerprint import differences, differences_text
 from justright.utils.hashing import hash_pieces
 from justright.utils.settings import flat
@@ -136,3 +137,43 @@ def refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Pa
             expected="the same data, weights and settings",
             advice="another --out, or delete that folder to start anew",
         )
+
+
+class EpochRecords:
+    """One line an epoch in metrics.jsonl, and a point on each curve of TensorBoard if asked.
+
+    Without a folder, and in all processes but the first, nothing is written.
+    """
+
+    def __init__(self, folder: Path | None, tensorboard: bool = False):
+        self.path = folder / "metrics.jsonl" if folder and Processes().is_first else None
+        self.curves = expect_tensorboard()(str(self.path.parent / "tensorboard")) if self.path and tensorboard else None
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Add the record of an epoch."""
+        if self.path is None:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+        if self.curves is not None:
+            for name in record.keys() - {"epoch"}:
+                self.curves.add_scalar(name, record[name], record["epoch"])
+            self.curves.flush()
+
+    def begin_with(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Have the records that a checkpoint knows of and no others: later epochs come again, lines may be damaged."""
+        if self.path is not None and (records or self.path.exists()):
+            write_text(self.path, "".join(f"{json.dumps(record)}\n" for record in records))
+
+
+def expect_tensorboard() -> Any:
+    """What writes curves for TensorBoard; refused where the package is missing."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise JustrightError(
+            "TensorBoard is not installed",
+            advice="pip install 'justright[tensorboard]'; metrics.jsonl has the same numbers",
+        ) from error
+    return SummaryWriter

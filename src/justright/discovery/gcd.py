@@ -11,9 +11,9 @@ from torch import nn
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned
+from justright.discovery.base import TrainedDiscovery
 from justright.discovery.configs import TrainConfig, projection_size
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Learner, Outputs
-from justright.discovery.trained import TrainedDiscovery
 from justright.features.backbone import Backbone, Stored
 from justright.losses import ContrastiveObjective, LossParts
 from justright.losses.heads import ProjectionHead

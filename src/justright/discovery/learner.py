@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -15,16 +16,58 @@ from torch.utils.checkpoint import checkpoint
 
 from justright.data.batches import BalancedBatches
 from justright.data.transforms import Transform, transform_named
-from justright.discovery.guide import Guide
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
 from justright.features.chunked_suffix import chunked_suffix
 from justright.features.views import Views
 from justright.features.workers import on_one_core_each, one_core_a_thread
-from justright.losses import LossParts
+from justright.losses import LossParts, WeightedCrossEntropy
+from justright.losses.classification import Logits
+from justright.losses.heads import PrototypeClassifier
+from justright.losses.reduction import Labels, Weights
+from justright.utils.context import track
 from justright.utils.parallel import n_cores
+from justright.utils.seeding import generator
 from justright.utils.types import Array
+
+
+class Guide(nn.Module):
+    """Classes of the pool as prototypes of their own, which no image of the target ever meets.
+
+        L + lambda * scale * mean_i  w_i * -log softmax(logits_i / temperature_student)[y_i]
+
+    i runs over both views of images of the pool: Eq. 4, with a classifier for the pool alone, beside the loss L of a
+    method on the target and its own labels. It shapes the features that both share. lambda is the supervised share.
+    """
+
+    center: Tensor
+
+    def __init__(
+        self,
+        batches: BalancedBatches,  # of the pool
+        first_label: int,  # the number of its first class
+        n_classes: int,
+        dim: int,
+        scale: float,  # factor of the loss, the supervised share in it
+        generator: torch.Generator,
+        center: Float[Array, " dim"] | None = None,  # what is taken off features that share a large part
+    ):
+        super().__init__()
+        self.batches, self.first_label, self.scale = batches, first_label, scale
+        self.register_buffer("center", torch.zeros(dim) if center is None else torch.from_numpy(center))
+        self.classifier = PrototypeClassifier(n_classes, dim, generator)
+        self.loss = WeightedCrossEntropy()
+
+    def forward(self, features: Float[Tensor, "views guides dim"]) -> Float[Tensor, "views guides classes"]:
+        """The cosine with the prototype of each class of the pool."""
+        return self.classifier(features - self.center)
+
+    def added_to(self, parts: LossParts, logits: Logits, labels: Labels, weight: Weights) -> LossParts:
+        """The loss of a step, and that of the pool beside it."""
+        guiding = self.loss(logits, labels - self.first_label, weight)
+        return LossParts(parts.total + self.scale * guiding, parts.terms | {"guide": guiding.detach()})
+
 
 BatchLabels = Sequence[Int[Tensor, " _"]]
 BatchWeights = Sequence[Float[Tensor, " _"]]
@@ -32,6 +75,8 @@ BatchWeights = Sequence[Float[Tensor, " _"]]
 
 Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
 """What the losses of a method read, by name, views x images x numbers; batches may differ in all three."""
+
+Module = TypeVar("Module", bound=nn.Module)
 
 FEATURE_ROWS = 256
 Chosen = Int[Array, " rows"] | None
@@ -131,6 +176,13 @@ class Learner(nn.Module, ABC):
         return features.view(n_views, -1, features.shape[-1])
 
 
+def own_copy(network: Module) -> Module:
+    """A copy that may be tuned; what is frozen is shared with the original."""
+    # What deepcopy finds in its memo it takes as copied already: a frozen prefix need not lie in memory twice.
+    frozen: dict[int, Any] = {id(p): p for p in network.parameters() if not p.requires_grad}
+    return copy.deepcopy(network, frozen)
+
+
 def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Tensor, "rows dim"]:
     """The tuned part over all rows, `size` at a time: activations are computed again for the gradient, not kept.
 
@@ -181,3 +233,40 @@ def mean_feature(backbone: Backbone, plain: Views, rows: Int[Array, " rows"]) ->
         block = slice(start, start + FEATURE_ROWS)
         total += features[block][is_counted[block]].sum(axis=0, dtype=np.float64)
     return (total / len(rows)).astype(np.float32)
+
+
+MOST_FOR_HEADS = 20_000  # that heads learn from alone: their features stay in memory
+N_FRESH = 4  # views of an image where none are stored
+
+
+def rows_for_heads(data: TrainingData) -> tuple[Int[Array, " labeled"], Int[Array, " unlabeled"]]:
+    """Labeled and unlabeled images from which heads learn alone: all, or evenly spaced ones of many."""
+    step = -(-(len(data.labeled) + len(data.unlabeled)) // MOST_FOR_HEADS)
+    return data.labeled[::step], data.unlabeled[::step]
+
+
+class FeatureViews(Views):
+    """The features of `n_views` views of some images, as the network gives them now, in memory.
+
+    `views` has what is stored, or drawn, of all images; `rows` are in ascending order.
+    """
+
+    def __init__(self, views: Views, rows: Int[Array, " rows"], n_views: int):
+        super().__init__(views.backbone, views.images, views.transform, views.seed, views.ids)
+        self.views, self.rows, self.n_views = views, rows, n_views
+        self.features: Float[Tensor, "views rows dim"] | None = None
+
+    def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
+        """One feature of each row; all are computed at the first call, which a finished training never makes."""
+        if self.features is None:
+            found = [
+                features_of(self.backbone, self.views, self.rows, np.full_like(self.rows, view))
+                for view in track(range(self.n_views), self.n_views, "features of training views")
+            ]
+            self.features = torch.from_numpy(np.stack(found)).to(self.backbone.device)
+        return (self.features[torch.from_numpy(views), torch.from_numpy(np.searchsorted(self.rows, rows))],)
+
+    def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
+        """Views of each image, drawn without replacement."""
+        chance = generator(self.seed, "views of heads", epoch, step).random((self.n_views, n_images))
+        return chance.argsort(axis=0)[:n_views]

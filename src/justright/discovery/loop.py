@@ -7,9 +7,10 @@ killed and went on ends with the same bytes as one that was left alone.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,19 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Int
+from torch import nn
 
-from justright.discovery.checkpoints import ASSIGNED, MOMENTUM, Checkpoint, Checkpoints, refuse_changes
+from justright.discovery.checkpoints import ASSIGNED, MOMENTUM, Checkpoint, Checkpoints, EpochRecords, refuse_changes
 from justright.discovery.configs import TrainConfig
-from justright.discovery.failures import stop_if_gradient_not_finite, stop_if_not_finite
-from justright.discovery.learner import Learner, Outputs
-from justright.discovery.plateau import Assignments, is_plateau
+from justright.discovery.learner import Learner, Outputs, features_of
 from justright.discovery.processes import Processes
-from justright.discovery.records import EpochRecords
-from justright.discovery.schedules import learning_rate, n_epochs_with
 from justright.discovery.training_data import TrainingData
 from justright.features.views import Views
 from justright.losses import LossParts
 from justright.utils.context import track
+from justright.utils.errors import JustrightError
 from justright.utils.types import Array
 
 CHECKPOINT_SECONDS = 60.0  # at most so much work is lost to a kill; writing more often would cost more than it saves
@@ -243,3 +242,128 @@ class Training:
             self.assignments.categories = found.tensors[ASSIGNED].numpy()
         self.scaler.load_state_dict(found.state["scaler"])
         self.records.begin_with(self.progress.records)
+
+
+def learning_rate(epoch: int, n_epochs: int, base: float, floor_share: float, n_steady: int = 0) -> float:
+    """Half a cosine from the base rate down to a floor, one step per epoch, as in GCD, XCon and SimGCD.
+
+    floor + (base - floor) (1 + cos(pi t / T)) / 2,     floor = floor_share * base
+
+    With `n_steady` the base rate holds for so many epochs first, and t and T count the epochs after them.
+    """
+    floor = floor_share * base
+    return floor + (base - floor) * _half_cosine(max(0, epoch - n_steady), n_epochs - n_steady)
+
+
+def n_epochs_with(n_steady: int, n_planned: int, steady_share: float) -> int:
+    """How many epochs there are where the steady ones end after `n_steady`: in the same proportion, at least one more.
+
+    min(n_planned, ceil(n_steady / steady_share))
+    """
+    return min(n_planned, max(n_steady + 1, math.ceil(n_steady / steady_share)))
+
+
+def teacher_temperature(epoch: int, first: float, last: float, n_warmup: int) -> float:
+    """A straight line over the first n_warmup epochs, both ends included, then constant, as in SimGCD.
+
+    first + (last - first) t / (n_warmup - 1)     for t < n_warmup
+
+    A sharp teacher is worth following only once it knows something.
+    """
+    if epoch >= n_warmup - 1:
+        return last
+    return first + (last - first) * epoch / (n_warmup - 1)
+
+
+def teacher_momentum(epoch: int, n_epochs: int, base: float, last: float) -> float:
+    """Half a cosine up: the teacher follows quickly at first and hardly at the end, as in muGCD.
+
+    last - (1 - base) (1 + cos(pi t / T)) / 2
+
+    That starts at last - (1 - base), 0.699, and not at the base itself: the formula is muGCD's.
+    """
+    return last - (1 - base) * _half_cosine(epoch, n_epochs)
+
+
+def _half_cosine(epoch: int, n_epochs: int) -> float:
+    # Past the last epoch a cosine would come back up; training that goes on keeps the last value instead.
+    return (1 + math.cos(math.pi * min(epoch / n_epochs, 1.0))) / 2
+
+
+N_NAMED = 8
+
+
+class DivergedError(JustrightError):
+    """Training met a value that is not finite."""
+
+
+def stop_if_not_finite(
+    parts: LossParts, outputs: Sequence[Outputs], ids: Iterable[Sequence[str]], where: str, folder: Path | None
+) -> None:
+    """Raise before the step is taken, so that parameters and checkpoints stay as they are."""
+    if bool(torch.isfinite(parts.total)):
+        return
+    ids = list(ids)  # read in this case only
+    terms = [name for name, value in parts.terms.items() if not bool(torch.isfinite(value))] or ["loss"]
+    bad = [image for each, names in zip(outputs, ids, strict=True) for image in _bad_images(each, names)]
+    if bad:
+        which = f"{len(bad)} images give such values: {', '.join(bad[:N_NAMED])}{', ...' if len(bad) > N_NAMED else ''}"
+    else:
+        every = [image for names in ids for image in names]
+        which = f"what the network gives is finite for each image of the batch: {', '.join(every[:N_NAMED])}, ..."
+    kept = folder is not None and any((folder / "checkpoint").glob("step-*"))
+    last = f" The last good checkpoint is in {folder}." if kept else ""
+    raise DivergedError(
+        f"{' and '.join(terms)} is not finite in {where}; {which}.{last}",
+        expected="finite losses",
+        advice="a lower learning rate, precision float32, or leave these images out",
+    )
+
+
+def stop_if_gradient_not_finite(parameters: Iterable[nn.Parameter], where: str) -> None:
+    """Raise before the step is taken: a finite loss may still have an infinite gradient, which ruins the network."""
+    gradients = (p.grad for p in parameters if p.grad is not None)
+    # a finite sum has finite terms, and costs a tenth; one that is not may come of large numbers
+    if all(bool(torch.isfinite(each.sum())) or bool(torch.isfinite(each).all()) for each in gradients):
+        return
+    raise DivergedError(
+        f"the gradient is not finite in {where}; the loss still was. Nothing was changed.",
+        expected="finite gradients",
+        advice="a lower learning rate, or precision float32",
+    )
+
+
+def _bad_images(outputs: Outputs, ids: Sequence[str]) -> list[str]:
+    is_bad = torch.zeros(len(ids), dtype=torch.bool)
+    for rows in outputs.values():
+        is_bad |= ~torch.isfinite(rows.detach()).all(dim=-1).all(dim=0).cpu()
+    return [image for image, bad in zip(ids, is_bad.tolist(), strict=True) if bad]
+
+
+MOST_COMPARED = 2048  # of the target that are asked: enough to tell a change of one in a hundred
+COMPARED_SHARE, FEWEST_COMPARED = 0.15, 6  # epochs that are compared with as many before them, of all planned ones
+LEAST_FALL = 0.97  # a plateau: they change at least this share of what those before them changed
+STILL = 0.005  # or: less than this share of the images changes category from one epoch to the next
+
+
+class Assignments:
+    """The categories of images of the target, looked at after every epoch under the test transform."""
+
+    def __init__(self, data: TrainingData, plain: Views):
+        self.rows, self.plain = data.unlabeled[:: -(-len(data.unlabeled) // MOST_COMPARED)], plain
+        self.categories: Int[Array, " asked"] = np.full(len(self.rows), -1, dtype=np.int64)
+
+    def change(self, learner: Learner) -> float:
+        """The share of images whose category is another one than at the last call, for a learner that can tell it."""
+        before = self.categories
+        self.categories = learner.categories_of(features_of(learner.backbone, self.plain, self.rows))
+        return float(np.mean(self.categories != before))
+
+
+def is_plateau(changes: Sequence[float], n_epochs: int) -> bool:
+    """Whether the shares of images that changed category, epoch by epoch, fall no longer; n_epochs are planned."""
+    n = max(FEWEST_COMPARED, math.ceil(COMPARED_SHARE * n_epochs))
+    if len(changes) < 2 * n:
+        return False
+    before, now = np.mean(changes[-2 * n : -n]), np.mean(changes[-n:])
+    return bool(now < STILL or now >= LEAST_FALL * before)

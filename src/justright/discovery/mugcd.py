@@ -11,17 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
 from justright.data.transforms import Strong, Transform
 from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import KMEANS_FIELDS, PlannedTraining
 from justright.discovery.gcd import GCDConfig, GCDLearner
-from justright.discovery.learner import FitInputs, Outputs
-from justright.discovery.schedules import teacher_momentum
-from justright.discovery.simgcd import Heads, LearnerWithHeads, WithHeads
-from justright.discovery.simgcd_config import SimGCDConfig
-from justright.discovery.teacher import MeanTeacher
+from justright.discovery.learner import FitInputs, Outputs, own_copy
+from justright.discovery.loop import teacher_momentum
+from justright.discovery.simgcd import Heads, LearnerWithHeads, SimGCDConfig, WithHeads
 from justright.features.backbone import Backbone, Stored
 from justright.utils.errors import JustrightError
 from justright.utils.settings import SHARE, Range, number, one_of, setting
@@ -170,3 +169,37 @@ class MuGCD(WithHeads):
         found = dict(decides.backbone.model.named_parameters())
         backbone.load_tuned_state({name: found[name] for name in backbone.tuned_state()})
         return by_prototypes(data, inputs.features(), decides.heads.prototypes(), center)
+
+
+class MeanTeacher(nn.Module):
+    """A copy of a student that follows it slowly and never learns by gradients.
+
+    theta_T <- w theta_T + (1 - w) theta_S,     w the momentum
+
+    It starts as its student. Parameters that need no gradient then are shared with the student instead of copied, so
+    freeze first. Buffers, such as the running statistics of batch normalization, are taken over as they are, and the
+    teacher stays in evaluation mode so as not to change its own.
+    """
+
+    def __init__(self, student: nn.Module):
+        super().__init__()
+        self.network = own_copy(student).requires_grad_(False)
+        self.eval()
+
+    def forward(self, *inputs: Tensor) -> Any:
+        """What the averaged network gives, without gradient."""
+        with torch.no_grad():
+            return self.network(*inputs)
+
+    def update(self, student: nn.Module, momentum: float) -> None:
+        """Move one step towards the student; 1 stays, 0 becomes the student."""
+        with torch.no_grad():
+            for average, latest in zip(self.network.parameters(), student.parameters(), strict=True):
+                if latest.requires_grad:
+                    average.lerp_(latest, 1 - momentum)
+            for held, current in zip(self.network.buffers(), student.buffers(), strict=True):
+                held.copy_(current)
+
+    def train(self, mode: bool = True) -> MeanTeacher:
+        """Stay in evaluation mode, also when the network that holds this teacher goes to train."""
+        return super().train(False)

@@ -8,6 +8,7 @@ gradient that one process would have found.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from justright.data.image_set import ImageSet
 from justright.data.readers import HASHED
 from justright.utils.errors import JustrightError
 from justright.utils.hashing import BLOCK
+from justright.utils.parallel import blas_threads
 from justright.utils.types import Array
 
 T = TypeVar("T")
@@ -165,3 +167,27 @@ def joined_processes(device: str) -> Iterator[Processes]:
     gc.collect()  # tensors that still refer to the group should be gone by now: gloo may abort otherwise
     dist.barrier()
     dist.destroy_process_group()
+
+
+_log = logging.getLogger(__name__)
+
+
+@contextmanager
+def computing_with(n_threads: int | None, folder: Path | None = None) -> Iterator[int]:
+    """Have torch and BLAS compute with so many threads meanwhile; None: with as many as torch has.
+
+    Another number than torch has is said aloud, with the folder that was begun with it.
+    """
+    before = torch.get_num_threads()
+    n = n_threads or before
+    if n != before:
+        _log.warning(
+            "%s was begun with OMP_NUM_THREADS=%d and now it is %d: going on with %d, for the same result",
+            *(folder, n, before, n),
+        )
+    torch.set_num_threads(n)
+    try:
+        with blas_threads(n):
+            yield n
+    finally:
+        torch.set_num_threads(before)

@@ -13,9 +13,9 @@ from torch.nn.functional import normalize
 
 from justright.clustering.hierarchy import Order, hierarchy, level_sizes
 from justright.discovery.assigner import Learned
+from justright.discovery.base import TrainedDiscovery
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Outputs, features_of
-from justright.discovery.trained import TrainedDiscovery
 from justright.features.backbone import Stored
 from justright.features.views import Views
 from justright.losses import LossParts, SelExObjective, SelExSettings

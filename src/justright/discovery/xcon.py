@@ -14,9 +14,9 @@ from torch import nn
 from justright.clustering import SemiSupKMeans
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned
+from justright.discovery.base import TrainedDiscovery
 from justright.discovery.gcd import GCDConfig
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Learner, Outputs
-from justright.discovery.trained import TrainedDiscovery
 from justright.features.backbone import Backbone, Stored
 from justright.losses import ContrastiveObjective, LossParts
 from justright.losses.heads import ProjectionHead

@@ -4,11 +4,15 @@ Every loss takes the whole batch as views x images and labels with -1 for an unl
 processes. Several processes gather rows, labels and weights first, with gradients, and then hold the global batch each.
 """
 
-from justright.losses.classification import DistillationLoss, SimGCDSettings, WeightedCrossEntropy
-from justright.losses.contrastive import ContrastiveSettings, SelfContrastiveLoss, WeightedSupConLoss
+from justright.losses.classification import DistillationLoss, SimGCDObjective, SimGCDSettings, WeightedCrossEntropy
+from justright.losses.contrastive import (
+    ContrastiveObjective,
+    ContrastiveSettings,
+    SelfContrastiveLoss,
+    WeightedSupConLoss,
+)
 from justright.losses.mean_shift import CMSObjective, CMSSettings, MeanShiftLoss
-from justright.losses.objectives import ContrastiveObjective, LossParts, SimGCDObjective
-from justright.losses.reduction import labeled_mean
+from justright.losses.reduction import LossParts, labeled_mean
 from justright.losses.self_expertise import (
     DistanceSupConLoss,
     HierarchyLoss,

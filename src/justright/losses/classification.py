@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from justright.losses.contrastive import ContrastiveSettings
-from justright.losses.reduction import Labels, Scalar, Weights, at_least_float32, labeled_mean
+from justright.losses.contrastive import ContrastiveObjective, ContrastiveSettings
+from justright.losses.reduction import Labels, LossParts, Projections, Scalar, Weights, at_least_float32, labeled_mean
 from justright.utils.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, setting
 from justright.utils.types import UNLABELED
 
@@ -95,3 +96,43 @@ class DistillationLoss(nn.Module):
 def log_probability(logits: Logits, temperature: float) -> Logits:
     """The logarithm of p_k = softmax_k(logit_k / temperature), Eq. 3 for the cosines of a `PrototypeClassifier`."""
     return (at_least_float32(logits) / temperature).log_softmax(dim=-1)
+
+
+class SimGCDObjective(nn.Module):
+    """Learn representation and classifier together. Eq. 6.
+
+    L = L_rep + L_cls,     L_cls = (1 - lambda) L_cls^u + lambda L_cls^l,     lambda the supervised share
+
+    Terms: those of the representation, `classification`, `distillation` (the entropy term in it), `mean_entropy`.
+    """
+
+    def __init__(self, settings: SimGCDSettings | None = None):
+        super().__init__()
+        self.settings = settings = settings or SimGCDSettings()
+        self.representation = ContrastiveObjective(settings)
+        self.classification = WeightedCrossEntropy(settings.temperature_student)
+        self.distillation = DistillationLoss(settings.temperature_student, settings.entropy_scale)
+
+    def forward(
+        self,
+        projections: Projections,
+        logits: StudentLogits,
+        teacher_logits: TeacherLogits,
+        labels: Labels,
+        weight: Weights,
+        *,
+        temperature_teacher: float,
+    ) -> LossParts:
+        """The total and its terms; -1 marks an unlabeled image, SimGCD's teacher logits are the logits themselves."""
+        in_pairs = weight if self.settings.weigh_contrastive else torch.ones_like(weight)
+        representation = self.representation(projections, labels, in_pairs)
+        unsup = self.distillation(logits, teacher_logits, temperature_teacher)
+        sup = self.classification(logits, labels, weight)
+        classifier = (1 - self.settings.supervised_share) * unsup + self.settings.supervised_share * sup
+        terms = {
+            **representation.terms,
+            "classification": sup.detach(),
+            "distillation": unsup.detach(),
+            "mean_entropy": self.distillation.mean_entropy(logits.detach()),
+        }
+        return LossParts(representation.total + classifier, terms)

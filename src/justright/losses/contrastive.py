@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from justright.losses.reduction import Labels, Scalar, Weights, at_least_float32, labeled_mean
+from justright.losses.reduction import Labels, LossParts, Projections, Scalar, Weights, at_least_float32, labeled_mean
 from justright.utils.settings import POSITIVE, SHARE, refuse_out_of_range, setting
 from justright.utils.types import UNLABELED
 
@@ -92,3 +92,25 @@ class WeightedSupConLoss(nn.Module):
         values = per_anchor.new_zeros(projections.shape[:2])
         values[:, is_labeled] = per_anchor.view(n_views, n_labeled)
         return values
+
+
+class ContrastiveObjective(nn.Module):
+    """Learn a representation from all images and from the labels among them.
+
+    L_rep = (1 - lambda) L_rep^u + lambda L_rep^s,     lambda the supervised share
+
+    Terms: `self_contrastive`, `sup_contrastive`.
+    """
+
+    def __init__(self, settings: ContrastiveSettings | None = None):
+        super().__init__()
+        self.settings = settings = settings or ContrastiveSettings()
+        self.self_contrastive = SelfContrastiveLoss(settings.temperature_unsup)
+        self.sup_contrastive = WeightedSupConLoss(settings.temperature_sup)
+
+    def forward(self, projections: Projections, labels: Labels, weight: Weights) -> LossParts:
+        """The total and its terms; -1 marks an unlabeled image."""
+        unsup = self.self_contrastive(projections)
+        sup = self.sup_contrastive(projections, labels, weight)
+        total = (1 - self.settings.supervised_share) * unsup + self.settings.supervised_share * sup
+        return LossParts(total, {"self_contrastive": unsup.detach(), "sup_contrastive": sup.detach()})

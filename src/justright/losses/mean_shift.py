@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from justright.losses.contrastive import ContrastiveSettings, WeightedSupConLoss
-from justright.losses.objectives import LossParts, Projections
-from justright.losses.reduction import Labels, Scalar, Weights, at_least_float32
+from justright.losses.reduction import Labels, LossParts, Projections, Scalar, Weights, at_least_float32
 from justright.utils.settings import COUNT, POSITIVE, SHARE, setting
 
 Memory = Float[Tensor, "memory dim"]  # unit projections of views of all images, as they were when the epoch began

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -11,6 +13,14 @@ from justright.utils.types import UNLABELED
 Labels = Int[Tensor, " batch"]  # the class of each image of a batch, -1 for an unlabeled one
 Weights = Float[Tensor, " batch"]  # how much each of them counts
 Scalar = Float[Tensor, ""]
+Projections = Float[Tensor, "2 batch dim"]
+
+
+class LossParts(NamedTuple):
+    """What a step minimizes, and the terms it is made of, before their shares and without gradient, for the log."""
+
+    total: Scalar
+    terms: dict[str, Tensor]
 
 
 def at_least_float32(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:

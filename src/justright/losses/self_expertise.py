@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from justright.losses.contrastive import ContrastiveSettings, WeightedSupConLoss
-from justright.losses.objectives import LossParts, Projections
-from justright.losses.reduction import Labels, Scalar, Weights
+from justright.losses.reduction import Labels, LossParts, Projections, Scalar, Weights
 from justright.utils.settings import SHARE, setting
 from justright.utils.types import UNLABELED
 

@@ -11,8 +11,8 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
 from justright.data.pool import OWN, dataset_title
+from justright.discovery.evidence import ExpectedRight
 from justright.discovery.predictions import Predictions
-from justright.discovery.probability import ExpectedRight
 from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
 from justright.evaluation.files import JudgedPredictions
 from justright.evaluation.scores import GROUPS

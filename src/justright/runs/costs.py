@@ -13,10 +13,10 @@ from typing import Any
 
 from justright.discovery.checkpoints import N_KEPT
 from justright.discovery.configs import PlannedTraining
-from justright.discovery.heads_first import MOST_IMAGES as HEADS_IMAGES
-from justright.discovery.heads_first import N_FRESH as HEADS_VIEWS
+from justright.discovery.learner import MOST_FOR_HEADS as HEADS_IMAGES
+from justright.discovery.learner import N_FRESH as HEADS_VIEWS
+from justright.discovery.loop import MOST_COMPARED as PLATEAU_IMAGES
 from justright.discovery.methods import FIRST_PARTS, METHODS
-from justright.discovery.plateau import MOST_IMAGES as PLATEAU_IMAGES
 from justright.estimation.combined import CombinedCounter
 from justright.estimation.spread import SpreadCounter
 from justright.runs.counting import MOST_CHECKED

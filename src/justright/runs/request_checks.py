@@ -31,8 +31,8 @@ def refuse_request(spec: RunSpec, tensorboard: bool = False) -> None:
                 advice="--threshold, or another --weighting",
             )
     if tensorboard:
+        from justright.discovery.checkpoints import expect_tensorboard
         from justright.discovery.methods import is_trained
-        from justright.discovery.records import expect_tensorboard
 
         if not is_trained(spec.method):
             raise JustrightError(

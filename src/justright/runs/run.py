@@ -24,12 +24,11 @@ import pyarrow as pa
 from justright.clustering.baselines import MOST_ROWS
 from justright.data.parquet import write_parquet
 from justright.data.quarantine import MAX_BAD
-from justright.discovery.answer import join
 from justright.discovery.doubts import Doubt, doubts_of
-from justright.discovery.evidence import NAMES
+from justright.discovery.evidence import NAMES, ExpectedRight, expected_right
+from justright.discovery.joint import join
 from justright.discovery.methods import FIRST_PARTS, METHODS
 from justright.discovery.predictions import UNCALIBRATED
-from justright.discovery.probability import ExpectedRight, expected_right
 from justright.evaluation import evaluate
 from justright.evaluation.files import JudgedPredictions, copy_truth, expect_truth
 from justright.features.table import FeatureTable
@@ -94,7 +93,7 @@ class Run:
 
         Of several processes that train together the first one owns the folder, for all of them.
         """
-        from justright.discovery.threads import computing_with
+        from justright.discovery.processes import computing_with
 
         with owned(self.out) if self.processes.is_first and not is_owned else nullcontext():
             known = RunFolder(self.out).about.get("threads") if (self.out / "run.json").exists() else None
@@ -266,7 +265,7 @@ class Run:
 
     def _agreed(self, methods: Sequence[Any]) -> int:
         """The place of the method that agrees best with the others, and give it the categories that all vote for."""
-        from justright.discovery.consensus import consensus
+        from justright.discovery.predictions import consensus
 
         found = consensus([method.predictions(self.problem.target) for method in methods])
         method = methods[found.reference]

@@ -43,9 +43,9 @@ from justright.data.manifest import read_table
 from justright.data.parquet import read_parquet
 from justright.data.pool import OWN
 from justright.discovery.doubts import Doubt
+from justright.discovery.evidence import ExpectedRight
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.predictions import Predictions
-from justright.discovery.probability import ExpectedRight
 from justright.evaluation import Scores
 from justright.evaluation.files import JudgedPredictions, read_judged
 from justright.features.table import FeatureTable
