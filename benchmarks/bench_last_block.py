@@ -12,8 +12,8 @@ import torch
 from measuring import in_turns, options
 from torch import Tensor
 
+from justright.features.cuts import block_inputs, class_token
 from justright.features.guarded_timm import Block
-from justright.features.last_block import block_inputs, class_token
 
 GOAL = 20
 

@@ -51,7 +51,7 @@ def prepare(tell: Callable[[str], None]) -> None:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     from justright.discovery import loop
-    from justright.features import shard_job
+    from justright.features import extract as extraction
     from justright.features.bank import ViewBank
     from justright.report import feature_map
 
@@ -59,7 +59,7 @@ def prepare(tell: Callable[[str], None]) -> None:
     feature_map._neighbors = lambda x, seed: x[:, :2]
     ConstrainedLayoutEngine.execute = lambda *each: None  # type: ignore[method-assign]
     loop.CHECKPOINT_SECONDS = 0.02
-    shard_job.SHARD_BATCHES = 1
+    extraction.SHARD_BATCHES = 1
     assert ViewBank.__init__.__kwdefaults__
     ViewBank.__init__.__kwdefaults__["shard_bytes"] = 200_000
     build, train = ViewBank.build, loop.Training.run

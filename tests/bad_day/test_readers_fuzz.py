@@ -32,9 +32,7 @@ from justright.data import ImageSet, from_dataset, open_images, read_class_split
 from justright.data.decoding import decode
 from justright.discovery.methods import METHODS
 from justright.features.cache import FeatureCache
-from justright.features.store import HEADER, read_header, read_quarantine
-from justright.features.store_header import Header
-from justright.features.store_shards import read_shards
+from justright.features.store import HEADER, Header, read_header, read_quarantine, read_shards
 from justright.runs.run_folder import RunFolder
 from justright.utils.errors import BadImageError, JustrightError
 

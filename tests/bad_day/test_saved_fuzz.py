@@ -38,7 +38,7 @@ from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Scores, evaluate
 from justright.evaluation.files import read_judged
-from justright.features import state_dicts
+from justright.features import networks
 from justright.features.cache import FeatureCache
 from justright.features.table import FeatureTable
 from justright.runs.run_folder import RunFolder
@@ -299,7 +299,7 @@ def test_any_file_of_parameters_is_read_or_refused(data, damage, ending):
         tensors = {"module.cls_token": torch.ones(1, 1, 4), "pos_embed": torch.zeros(1, 5, 4)}
         save_file(tensors, path) if ending == "safetensors" else torch.save({"teacher": tensors}, path)
         path.write_bytes(data.draw(st.just(damaged(path.read_bytes(), damage)) | st.binary(max_size=60)))
-        assert all(isinstance(tensor, torch.Tensor) for tensor in state_dicts.read(path).values())
+        assert all(isinstance(tensor, torch.Tensor) for tensor in networks.read(path).values())
 
 
 @given(content=ANYTHING.map(json.dumps).map(str.encode) | st.binary(max_size=40) | st.just(b"[" * 100_000))
@@ -307,7 +307,7 @@ def test_any_file_of_parameters_is_read_or_refused(data, damage, ending):
 def test_any_config_beside_parameters_is_read_or_refused(content):
     with reading() as folder:
         (folder / "config.json").write_bytes(content)
-        found = state_dicts.architecture_in(folder)
+        found = networks.architecture_in(folder)
         assert found is None or isinstance(found, str)
 
 

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from safetensors.torch import save_file
 
 from justright.cli import main
-from justright.features import automatic, shard_job
+from justright.features import automatic
+from justright.features import extract as extraction
 from justright.features.choices import BACKBONES
 from justright.features.guarded_timm import timm
 from justright.features.table import FeatureTable
@@ -124,8 +125,8 @@ def test_ctrl_c_keeps_what_was_finished(call, make_tree, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return original(self, rows, *rest)
 
-    original = shard_job.Extraction._finish_shard
-    monkeypatch.setattr(shard_job.Extraction, "_finish_shard", stop)
+    original = extraction.Extraction._finish_shard
+    monkeypatch.setattr(extraction.Extraction, "_finish_shard", stop)
     assert "Stopped." in call("extract", photos, "--out", tmp_path / "t", exit_code=130)
     monkeypatch.undo()
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))

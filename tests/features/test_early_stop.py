@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from justright.features.early_stop import arguments_at, make_stoppable
+from justright.features.cuts import arguments_at, make_stoppable
 
 
 class Network(nn.Module):

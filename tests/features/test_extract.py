@@ -11,7 +11,7 @@ from justright.data.image_set import ImageSet
 from justright.data.objects import from_dataset
 from justright.data.opening import open_images
 from justright.features.cache import FeatureCache
-from justright.features.store_header import StoreMismatchError
+from justright.features.store import StoreMismatchError
 from justright.utils.errors import DataError
 
 

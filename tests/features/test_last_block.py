@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from justright.features.cuts import block_inputs, class_token, is_covered
 from justright.features.guarded_timm import Block, timm
-from justright.features.last_block import block_inputs, class_token, is_covered
 
 
 def shaken(block: nn.Module, seed: int = 0) -> nn.Module:

@@ -13,7 +13,7 @@ from tests.forked_programs import Program
 
 from justright.data.folder import open_folder
 from justright.features.cache import FeatureCache
-from justright.features.shard_job import SHARD_BATCHES
+from justright.features.extract import SHARD_BATCHES
 from justright.features.table import FeatureTable
 from justright.utils.context import use
 from justright.utils.errors import DegenerateError

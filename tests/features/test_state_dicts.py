@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 from justright.features.backbone import load_backbone
 from justright.features.guarded_timm import timm
-from justright.features.state_dicts import by_order, positions_for, read, with_timm_names
+from justright.features.networks import by_order, positions_for, read, with_timm_names
 from justright.utils.errors import JustrightError
 
 REVERSED = {

@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from justright.features.store_header import Header, StoreMismatchError, data_fingerprint
+from justright.features.store import Header, StoreMismatchError, data_fingerprint
 
 
 def test_equal_headers_agree_across_json():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from justright.features.store_header import Header
-from justright.features.store_shards import Shard, read_shards, shard_line
+from justright.features.store import Header, Shard, read_shards, shard_line
 
 HEADER = Header([4], "float32", data={"content": "abc"})
 SHARDS = [Shard(3, 17, {}), Shard(2, 5, {4: ("truncated", "torn")}), Shard(3, 9, {})]

@@ -10,9 +10,15 @@ import pytest
 from tests.features.tiny_extraction import run, tiny
 from tests.lost_workers import FAR_ENGINES
 
-from justright.features.store import FILES, HEADER, DamagedStoreError
-from justright.features.store_header import Header, StoreMismatchError
-from justright.features.store_writer import StoreWriter, begin_store
+from justright.features.store import (
+    FILES,
+    HEADER,
+    DamagedStoreError,
+    Header,
+    StoreMismatchError,
+    StoreWriter,
+    begin_store,
+)
 from justright.features.table import FeatureTable, labeled_and_target
 from justright.selection import BetaSelector
 from justright.utils.errors import DataError

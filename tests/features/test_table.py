@@ -8,8 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from justright.features.store_header import StoreMismatchError
-from justright.features.store_writer import StoreWriter, begin_store
+from justright.features.store import StoreMismatchError, StoreWriter, begin_store
 from justright.features.table import FeatureTable
 from justright.utils.errors import DataError
 

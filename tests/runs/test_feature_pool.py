@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from justright.data.pool import Origin
-from justright.features.store_header import StoreMismatchError
+from justright.features.store import StoreMismatchError
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
 from justright.utils.errors import DataError

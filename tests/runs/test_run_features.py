@@ -8,7 +8,7 @@ from tests.conftest import picture
 from tests.features.tiny_extraction import run, tiny
 
 from justright.data import ImageSet, open_images
-from justright.features.store_header import StoreMismatchError
+from justright.features.store import StoreMismatchError
 from justright.runs.problem import make_problem, named
 from justright.runs.run_features import GivenStores
 from justright.runs.spec import RunSpec

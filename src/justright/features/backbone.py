@@ -17,8 +17,7 @@ from justright.features.cuts import Cut, Stored, cut
 from justright.features.fast_cpu import CompiledOnce, FastModule, NetworkPart
 from justright.features.fused_norms import fuse_norms
 from justright.features.guarded_timm import Network
-from justright.features.networks import loaded_network, random_network
-from justright.features.state_dicts import State
+from justright.features.networks import State, loaded_network, random_network
 from justright.utils.errors import DataError
 from justright.utils.hashing import hash_pieces
 

@@ -1,14 +1,161 @@
-"""Networks of timm by name: how each wants its images, and its parameters from a checkpoint."""
+"""Networks of timm by name, with the parameters of a checkpoint. No file that is read can run code."""
 
 from __future__ import annotations
 
+import pickle
+import re
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
+import torch
+from jaxtyping import Float
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.nn.functional import interpolate
+
 from justright.data.transforms import ImageRecipe
-from justright.features.checkpoints import CheckpointError, find_checkpoint, spec_of
+from justright.features.checkpoints import CheckpointError, file_in, find_checkpoint, spec_of
 from justright.features.choices import BackboneSpec
 from justright.features.guarded_timm import Network, timm
-from justright.features.state_dicts import State, architecture_in, by_order, positions_for, read, with_timm_names
+from justright.utils.files import parsed_json
+
+State = dict[str, Tensor]
+
+WRAPPERS = ("state_dict", "model", "teacher", "student")  # where training scripts keep parameters, wanted ones first
+PREFIXES = ("module.", "backbone.", "dinov2_with_registers.", "dinov2.", "vit.")
+
+TRANSFORMERS_NAMES = (
+    ("embeddings.cls_token", "cls_token"),
+    ("embeddings.mask_token", "mask_token"),
+    ("embeddings.register_tokens", "register_tokens"),
+    ("embeddings.position_embeddings", "pos_embed"),
+    ("embeddings.patch_embeddings.projection.", "patch_embed.proj."),
+    ("encoder.layer.", "blocks."),
+    (".attention.output.dense.", ".attn.proj."),
+    (".layer_scale1.lambda1", ".ls1.gamma"),
+    (".layer_scale2.lambda1", ".ls2.gamma"),
+    (".layernorm_before.", ".norm1."),
+    (".layernorm_after.", ".norm2."),
+    (".intermediate.dense.", ".mlp.fc1."),
+    (".mlp.weights_in.", ".mlp.fc1."),
+    (".mlp.weights_out.", ".mlp.fc2."),
+    (".output.dense.", ".mlp.fc2."),
+    ("layernorm.", "norm."),
+)
+"""How transformers' Dinov2Model and ViTModel name what timm names otherwise; first match first."""
+
+QKV = re.compile(r"(.*)\.attention\.attention\.(query|key|value)\.(weight|bias)")
+
+
+def read(path: Path) -> State:
+    """The tensors of a .safetensors or .pth file, or of the one in a Hugging Face directory."""
+    path = file_in(path)
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch remarks on odd pickles before it refuses them
+            content = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise CheckpointError(
+            f"{path} is no plain file of tensors: opening it could run code, so it stays closed",
+            expected="a .safetensors file, or a .pth file that torch.load(weights_only=True) reads",
+            advice="where you trust the file, load it yourself and save its state dict with safetensors",
+        ) from error
+    except Exception as error:  # torch lets out whatever a damaged byte happens to cause
+        raise CheckpointError(f"{path} cannot be read: {error}", expected="a whole checkpoint") from error
+    for wrapper in WRAPPERS:
+        if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
+            content = content[wrapper]
+    if not isinstance(content, Mapping) or not all(isinstance(value, Tensor) for value in content.values()):
+        raise CheckpointError(f"{path} holds something other than named tensors", expected="a state dict")
+    return dict(content)
+
+
+def architecture_in(path: Path) -> str | None:
+    """The architecture that timm wrote beside a checkpoint; None where there is nothing written."""
+    config = path / "config.json"
+    try:
+        found = parsed_json(config.read_bytes()).get("architecture") if config.exists() else None
+        if found is None or isinstance(found, str):
+            return found
+        raise ValueError(f"its architecture is {found!r}")
+    except (OSError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{config} cannot be read: {error}", expected="what timm wrote") from error
+
+
+def with_timm_names(state: State) -> State:
+    """Rename tensors from transformers' or Facebook's layout to timm's; timm's own pass unchanged."""
+    for prefix in PREFIXES:
+        if state and any(key.startswith(prefix) for key in state):
+            state = {key.removeprefix(prefix): value for key, value in state.items()}
+    if "embeddings.cls_token" in state:
+        state = _from_transformers(state)
+    state.pop("mask_token", None)  # of pre-training; unused and frozen
+    if "register_tokens" in state:
+        # timm adds no position to class and register tokens of these models: fold the class token's into it
+        state["reg_token"] = state.pop("register_tokens")
+        state["cls_token"] = state["cls_token"] + state["pos_embed"][:, :1]
+        state["pos_embed"] = state["pos_embed"][:, 1:]
+    return {re.sub(r"\.mlp\.w12\.", ".mlp.fc1.", re.sub(r"\.mlp\.w3\.", ".mlp.fc2.", k)): v for k, v in state.items()}
+
+
+def _from_transformers(state: State) -> State:
+    renamed: State = {}
+    parts: dict[str, State] = {}
+    for key, value in state.items():
+        if match := QKV.fullmatch(key):
+            block, part, kind = match.groups()
+            parts.setdefault(f"{block}.attn.qkv.{kind}", {})[part] = value
+        elif not key.startswith(("pooler.", "classifier.")):
+            renamed[_timm_name(key)] = value
+    for key, qkv in parts.items():
+        if len(qkv) < 3:
+            raise CheckpointError(f"{key} lacks one of query, key, value", expected="all three")
+        renamed[_timm_name(key)] = torch.cat([qkv["query"], qkv["key"], qkv["value"]])
+    return renamed
+
+
+def _timm_name(key: str) -> str:
+    for theirs, ours in TRANSFORMERS_NAMES:
+        key = key.replace(theirs, ours)
+    return key
+
+
+def by_order(state: State, model: nn.Module) -> State:
+    """Take the names of a model for tensors that come in the same order and shapes, all of them or none."""
+    wanted = model.state_dict()
+    if len(state) != len(wanted):
+        raise CheckpointError(f"a checkpoint of {len(state)} tensors", expected=f"{len(wanted)}")
+    for (theirs, tensor), (ours, place) in zip(state.items(), wanted.items(), strict=True):
+        if tensor.shape != place.shape:
+            shape, expected = tuple(tensor.shape), tuple(place.shape)
+            raise CheckpointError(f"{theirs} has shape {shape}", expected=f"{expected} for {ours}")
+    return dict(zip(wanted, state.values(), strict=True))
+
+
+def positions_for(
+    positions: Float[Tensor, "1 old dim"], n_prefix: int, grid: tuple[int, int], *, antialiased: bool
+) -> Float[Tensor, "1 new dim"]:
+    """Position embeddings interpolated to another grid of patches; the first `n_prefix` stay as they are.
+
+    antialiased: to the exact size (timm, DINOv2 with registers). Otherwise by the factor (size + 0.1) / old size,
+    as DINO and DINOv2 without registers were built to be used; the tenth guards against rounding down.
+    """
+    n_old = positions.shape[1] - n_prefix
+    if n_old == grid[0] * grid[1]:
+        return positions
+    if (side := round(n_old**0.5)) ** 2 != n_old:
+        raise CheckpointError(f"position embeddings for {n_old} patches", expected="a square grid of patches")
+    square = positions[:, n_prefix:].float().reshape(1, side, side, -1).permute(0, 3, 1, 2)
+    if antialiased:
+        turned = interpolate(square, size=grid, mode="bicubic", antialias=True)
+    else:
+        factors = tuple((new + 0.1) / side for new in grid)
+        turned = interpolate(square, scale_factor=factors, mode="bicubic")
+    patches = turned.permute(0, 2, 3, 1).flatten(1, 2).to(positions.dtype)
+    return torch.cat([positions[:, :n_prefix], patches], dim=1)
 
 
 def loaded_network(name: str, checkpoint: Path | None, img_size: int | None) -> tuple[Network, ImageRecipe]:

@@ -13,9 +13,19 @@ from jaxtyping import Float, Int
 
 from justright.data.columns import NAME
 from justright.data.quarantine import Quarantined
-from justright.features.store import FeatureRows, StoredRows, mapped, read_bad_rows, read_quarantine, read_store
-from justright.features.store_header import Header, StoreMismatchError, data_fingerprint
-from justright.features.store_writer import StoreWriter, begin_store
+from justright.features.store import (
+    FeatureRows,
+    Header,
+    StoredRows,
+    StoreMismatchError,
+    StoreWriter,
+    begin_store,
+    data_fingerprint,
+    mapped,
+    read_bad_rows,
+    read_quarantine,
+    read_store,
+)
 from justright.utils.errors import DataError
 from justright.utils.remote import Place, place_of
 from justright.utils.types import UNLABELED, Array, Labels

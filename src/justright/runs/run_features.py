@@ -13,9 +13,17 @@ from jaxtyping import Int
 from justright.data import ImageSet
 from justright.data.quarantine import MAX_BAD
 from justright.features.bad_rows import Reasons, quarantined, reason_now
-from justright.features.store import DamagedStoreError, read_header
-from justright.features.store_header import COMPARABLE, Header, StoreMismatchError, data_fingerprint, indented
-from justright.features.store_writer import StoreWriter, begin_store
+from justright.features.store import (
+    COMPARABLE,
+    DamagedStoreError,
+    Header,
+    StoreMismatchError,
+    StoreWriter,
+    begin_store,
+    data_fingerprint,
+    indented,
+    read_header,
+)
 from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.utils.errors import DataError
 from justright.utils.parallel import Engine
