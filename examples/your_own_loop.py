@@ -13,8 +13,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import torch
 
-from justright import BetaSelector, SemiSupKMeans, extract, load_backbone, open_images
-from justright.losses import WeightedSupConLoss
+from justright import BetaSelector, SemiSupKMeans, WeightedSupConLoss, extract, load_backbone, open_images
 
 
 def main(

@@ -1,4 +1,4 @@
-"""Real commands in processes of their own, on drawn letters."""
+"""Commands in separate processes, on drawn letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands with or without a limit on the size of files, each in a process of its own; what they said comes back."""
+"""Run a command in a separate process, optionally with a limit on file sizes, and return its output."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Parameters that cannot be: text, NaN, infinity, negative numbers, fractions of a count, True for a number.
+"""Bad parameters: text, NaN, infinity, negative numbers, fractions of a count, True for a number.
 
-Whoever is asked to work with one refuses before the work begins; what a parameter may be is read from its type.
+They raise before any work starts; the allowed values follow from the type of a parameter.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CASES = [(which, each.name) for which, owner in OWNERS.items() for each in field
 
 
 @pytest.mark.parametrize(("which", "name"), CASES)
-def test_a_value_that_cannot_be_is_refused_by_name(which, name):
+def test_bad_value_raises_with_its_name(which, name):
     owner = OWNERS[which]
     for value in wrong_values(owner, name):
         wrong = object.__new__(type(owner))
@@ -64,7 +64,7 @@ def test_a_value_that_cannot_be_is_refused_by_name(which, name):
 
 
 @pytest.mark.parametrize("which", [*SELECTORS, "SemiSupKMeans", *COUNTERS])
-def test_ranges_are_looked_at_before_the_work_begins(which):
+def test_ranges_are_validated_before_fit(which):
     features, labels = np.abs(np.random.default_rng(0).normal(size=(12, 3))), np.repeat([0, 1, 2], 4)
     for each in fields(OWNERS[which]):
         wrong = object.__new__(type(OWNERS[which]))
@@ -73,20 +73,20 @@ def test_ranges_are_looked_at_before_the_work_begins(which):
             wrong.fit(features, labels, features) if which in SELECTORS else wrong.fit(features, labels)
 
 
-def test_whole_numbers_of_numpy_count_as_numbers_of_clusters():
+def test_numpy_integers_are_accepted():
     for owner in (SemiSupKMeans(3), BinsSelector(n_clusters=3), CuiSelector(n_clusters=3)):
         vars(owner)["n_clusters"] = np.int64(3)
         refuse_out_of_range(owner)
 
 
-def test_labels_of_unsigned_type_above_2_to_the_63_do_not_turn_negative():
+def test_unsigned_labels_above_2_to_the_63_raise():
     labels = np.array([1, 2**63 + 5], dtype=np.uint64)
     with pytest.raises(DataError, match="a label of 9223372036854775813"):
         check_labels(labels, 2, "pool shard 0")
     assert check_labels(labels[:1], 1).tolist() == [1]
 
 
-def test_evaluation_refuses_them_too():
+def test_evaluation_rejects_them_too():
     # in a process of its own: the type checker of the test run would come first
     program = """
 import numpy as np
@@ -97,7 +97,7 @@ evaluate(np.array([1, 2**63 + 5], dtype=np.uint64), np.array([0, 1]), np.array([
     assert "DataError: classes: a label of 9223372036854775813" in ended.stderr
 
 
-def test_the_halvings_of_bins_are_told_one_by_one():
+def test_each_halving_of_bins_is_logged():
     rng, told = np.random.default_rng(0), []
 
     def track(steps, total, what):

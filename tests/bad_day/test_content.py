@@ -1,4 +1,4 @@
-"""Ids that came from outside name no content: nothing stored is reused for other images than it was made of."""
+"""Given ids are not trusted: stored features are reused only for images with the same content."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def differs(first, second) -> bool:
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_two_lists_with_the_same_ids_do_not_get_each_others_views(tmp_path, backbone, name):
+def test_same_ids_of_two_lists_do_not_share_views(tmp_path, backbone, name):
     lists = [manifest(tmp_path / str(seed), seed) for seed in (1, 2)]
     assert open_images(lists[0]).ids == open_images(lists[1]).ids == [str(row) for row in range(24)]
     first, second = (learned(name, split_of(file), backbone, tmp_path / "shared", n=4) for file in lists)
@@ -82,7 +82,7 @@ def test_two_lists_with_the_same_ids_do_not_get_each_others_views(tmp_path, back
 
 @pytest.mark.parametrize("name", TRAINED)
 @pytest.mark.parametrize("is_opened_again", [True, False])
-def test_files_that_changed_after_the_split_was_made_are_read_anew(tmp_path, backbone, name, is_opened_again):
+def test_changed_files_are_read_again(tmp_path, backbone, name, is_opened_again):
     file = manifest(tmp_path / "images", 1)
     split = split_of(file)
     named = Split(split.labeled.with_ids(), split.unlabeled.with_ids(), None)
@@ -93,7 +93,7 @@ def test_files_that_changed_after_the_split_was_made_are_read_anew(tmp_path, bac
     assert differs(before, after)
 
 
-def test_a_saved_split_whose_images_changed_gives_what_the_images_hold_now(tmp_path, backbone):
+def test_saved_split_uses_current_images(tmp_path, backbone):
     file = manifest(tmp_path / "images", 1)
     (tmp_path / "split").mkdir()
     for part in ("labeled", "unlabeled"):
@@ -108,14 +108,14 @@ def test_a_saved_split_whose_images_changed_gives_what_the_images_hold_now(tmp_p
     assert_equal(after, learned("kmeans", saved(), backbone, tmp_path / "alone", n=4))
 
 
-def test_a_training_is_not_continued_with_other_images_under_the_same_ids(tmp_path, backbone):
+def test_training_resume_rejects_other_images_with_same_ids(tmp_path, backbone):
     lists = [manifest(tmp_path / str(seed), seed) for seed in (1, 2)]
     learned("simgcd", split_of(lists[0]), backbone, tmp_path / "bank", tmp_path / "run", n=4)
     with pytest.raises(DataError, match=r"data\.target_images"):
         learned("simgcd", split_of(lists[1]), backbone, tmp_path / "bank", tmp_path / "run", n=4)
 
 
-def test_a_training_is_continued_where_only_the_claimed_ids_are_others(tmp_path, backbone):
+def test_training_resumes_if_only_ids_changed(tmp_path, backbone):
     file = manifest(tmp_path / "images", 1)
     first = learned("simgcd", split_of(file), backbone, tmp_path / "bank", tmp_path / "run", n=4)
     file.write_text(file.read_text().replace(".png,", ".png,my-"))
@@ -125,13 +125,13 @@ def test_a_training_is_continued_where_only_the_claimed_ids_are_others(tmp_path,
     assert len(banks) == 2  # plain and weak views, each once
 
 
-def test_predictions_keep_the_ids_that_a_list_gave(tmp_path, backbone):
+def test_predictions_keep_given_ids(tmp_path, backbone):
     split = split_of(manifest(tmp_path / "images", 1))
     method = METHODS["kmeans"](4, backbone, config_of("kmeans"), bank=tmp_path / "bank").fit(split)
     assert method.predictions(split.unlabeled).ids == split.unlabeled.ids
 
 
-def test_copies_are_found_by_content_whatever_the_lists_call_them(tmp_path):
+def test_duplicates_are_found_by_content(tmp_path):
     file = manifest(tmp_path / "images", 1)
     (file.parent / "labeled.csv").write_text("path,id,label\n0.png,a,0\n1.png,b,0\n")
     (tmp_path / "other").mkdir()
@@ -143,7 +143,7 @@ def test_copies_are_found_by_content_whatever_the_lists_call_them(tmp_path):
     assert problem.pool.images.ids == ["2"]
 
 
-def test_a_run_does_not_go_on_with_other_images_under_the_same_ids(tmp_path, backbone, monkeypatch):
+def test_run_resume_rejects_other_images_with_same_ids(tmp_path, backbone, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     spec = RunSpec(method="kmeans", selector="none", scale="small", backbone="tiny", n_target=4, settings={"n_init": 2})
 
@@ -163,7 +163,7 @@ def test_a_run_does_not_go_on_with_other_images_under_the_same_ids(tmp_path, bac
         run(lists[0], "second")
 
 
-def test_images_that_change_while_their_views_are_computed_are_refused(tmp_path, backbone, monkeypatch):
+def test_images_changed_during_extraction_raise(tmp_path, backbone, monkeypatch):
     split = split_of(manifest(tmp_path / "images", 1))
     read, n_reads = FolderReader.image, []
 
@@ -179,7 +179,7 @@ def test_images_that_change_while_their_views_are_computed_are_refused(tmp_path,
     assert not list((tmp_path / "bank").rglob("rows*.npy"))
 
 
-def test_a_fit_opens_an_image_once_for_its_id_and_once_for_each_set_of_views(tmp_path, backbone, monkeypatch):
+def test_fit_opens_an_image_once_per_set_of_views(tmp_path, backbone, monkeypatch):
     split = split_of(manifest(tmp_path / "images", 1))
     read, opened = FolderReader.encoded, []
 

@@ -1,4 +1,4 @@
-"""`discover` on a disk that is too small: refused before anything is computed, and a warm run goes on."""
+"""`discover` with too little disk raises before it computes; a cached run still works."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from justright.cli import main
 Usage = namedtuple("Usage", "total used free")
 
 
-def test_discover_says_what_it_will_write_and_stops_where_it_does_not_fit(tmp_path, monkeypatch):
+def test_discover_rejects_too_little_disk_before_it_computes(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
 
     def call(n_free, *more):
@@ -27,7 +27,7 @@ def test_discover_says_what_it_will_write_and_stops_where_it_does_not_fit(tmp_pa
     assert "100 weak views of each image in float16" in said
     assert "there is not enough disk space for this run" in said
     assert "Try: --set views=2, or free" in said
-    assert not (tmp_path / "run").exists(), "nothing was begun"
+    assert not (tmp_path / "run").exists(), "nothing was written"
     assert not (tmp_path / "home" / "banks").exists()
     done = call(20_000_000)
     assert done.exit_code == 0, done.output

@@ -1,4 +1,4 @@
-"""Two real commands and one folder: the second is refused at once; a killed first one stands in nobody's way."""
+"""Two commands and one folder: the second is rejected; the lock of a killed process is released."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def started(tmp_path):
         process.kill()
 
 
-def test_a_second_discover_is_refused_cold_and_warm_and_works_once_the_first_is_killed(tmp_path, started):
+def test_second_discover_is_rejected_until_the_first_is_killed(tmp_path, started):
     out, home = tmp_path / "out", tmp_path / "home"
     first = started(*discover(out))
     cold = call_limited(home, None, *discover(out))
@@ -50,7 +50,7 @@ def test_a_second_discover_is_refused_cold_and_warm_and_works_once_the_first_is_
     assert not list(out.glob(f"{LOCK}*"))
 
 
-def test_a_second_suite_and_a_second_demo_are_refused_too(tmp_path, started):
+def test_second_suite_and_demo_are_rejected(tmp_path, started):
     suite = ("benchmark", "run", tiny_suite(tmp_path), "--out", tmp_path / "out")
     first = started(*suite)
     for command in (suite, ("demo", "--out", tmp_path / "out")):

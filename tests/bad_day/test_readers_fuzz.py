@@ -1,4 +1,4 @@
-"""Any bytes and any table: every reader opens them right or raises a JustrightError, and never anything else.
+"""Random bytes and tables: every reader reads them correctly or raises a JustrightError.
 
 In the usual test run every test tries the same few cases. `JUSTRIGHT_FUZZ=100 pytest tests/bad_day` tries a hundred
 times as many, new ones each time. A reader that hangs is stopped by the alarm of `reading`.
@@ -191,7 +191,7 @@ SAVED = saved_set()
 
 @given(data=csv_bytes() | st.binary(max_size=200))
 @budget(60)
-def test_any_csv_opens_right_or_is_refused(data):
+def test_any_csv_is_read_or_raises(data):
     with reading() as folder:
         (folder / "a.png").write_bytes(png())
         (folder / "table.csv").write_bytes(data)
@@ -200,7 +200,7 @@ def test_any_csv_opens_right_or_is_refused(data):
 
 @given(table=tables())
 @budget(80)
-def test_any_table_opens_right_or_is_refused(table):
+def test_any_table_is_read_or_raises(table):
     with reading() as folder:
         (folder / "a.png").write_bytes(png())
         (folder / "table.parquet").write_bytes(parquet(table))
@@ -211,7 +211,7 @@ def test_any_table_opens_right_or_is_refused(table):
 
 @given(data=st.data())
 @budget(60)
-def test_a_damaged_parquet_file_opens_right_or_is_refused(data):
+def test_damaged_parquet_is_read_or_raises(data):
     with reading() as folder:
         (folder / "set.parquet").write_bytes(data.draw(st.composite(damaged)(SAVED)))
         look_at(open_images(folder / "set.parquet"))
@@ -219,7 +219,7 @@ def test_a_damaged_parquet_file_opens_right_or_is_refused(data):
 
 @given(data=st.data())
 @budget(60)
-def test_any_zip_opens_right_or_is_refused(data):
+def test_any_zip_is_read_or_raises(data):
     members = data.draw(st.lists(st.sampled_from(["a.png", "c/b.png", "t.csv", "c/u.CSV", "x.txt", "d/"]), unique=True))
     method = data.draw(st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]))
     buffer = io.BytesIO()
@@ -246,7 +246,7 @@ SPLITS = st.fixed_dictionaries(
 
 @given(content=(SPLITS | JSON).map(json.dumps).map(str.encode) | st.binary(max_size=60))
 @budget(100)
-def test_any_class_split_is_read_right_or_refused(content):
+def test_any_class_split_is_read_or_raises(content):
     with reading() as folder:
         (folder / "split.json").write_bytes(content)
         split = read_class_split(folder / "split.json", {3: "wren"})
@@ -257,7 +257,7 @@ def test_any_class_split_is_read_right_or_refused(content):
 @pytest.mark.parametrize("method", list(METHODS))
 @given(data=st.data())
 @budget(40)
-def test_any_settings_make_a_config_or_are_refused(method, data):
+def test_any_settings_make_a_config_or_raise(method, data):
     config = METHODS[method].config_class()
     name = data.draw(
         st.sampled_from([each.name for each in fields(config)]) | st.text(string.ascii_lowercase, max_size=4)
@@ -294,7 +294,7 @@ HEADERS = st.fixed_dictionaries(
 
 @given(content=(HEADERS | JSON).map(json.dumps).map(str.encode) | st.binary(max_size=60))
 @budget(60)
-def test_any_header_of_a_feature_store_is_read_right_or_refused(content):
+def test_any_store_header_is_read_or_raises(content):
     for number in range(3):
         with reading() as folder:
             for name in (HEADER, "shards.jsonl", "quarantine.json"):
@@ -304,7 +304,7 @@ def test_any_header_of_a_feature_store_is_read_right_or_refused(content):
 
 @given(content=JSON.map(json.dumps).map(str.encode) | st.binary(max_size=60))
 @budget(60)
-def test_any_file_of_a_run_folder_and_of_the_cache_is_read_right_or_refused(content):
+def test_any_run_or_cache_file_is_read_or_raises(content):
     for part in ("about", "count", "diagnosis", "metrics", "tuned", "scores"):
         with reading() as folder:
             for name in ("run.json", "count.json", "diagnosis.json", "metrics.jsonl", "tuned.npy", "scores.json"):
@@ -329,7 +329,7 @@ IMAGES = [encoded(form) for form in ("PNG", "JPEG", "WEBP", "TIFF", "GIF", "BMP"
 @given(data=st.data())
 @budget(150)
 @pytest.mark.filterwarnings("ignore")
-def test_any_image_is_decoded_or_refused(data):
+def test_any_image_is_decoded_or_raises(data):
     content = data.draw(st.sampled_from(IMAGES).flatmap(lambda image: st.composite(damaged)(image)) | st.binary())
     with reading():
         image = decode(content)
@@ -337,7 +337,7 @@ def test_any_image_is_decoded_or_refused(data):
         assert np.asarray(image).dtype == np.uint8
 
 
-def test_the_drawn_files_are_sound_before_they_are_damaged():
+def test_files_are_valid_before_damage():
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "set.parquet"
         place.write_bytes(SAVED)

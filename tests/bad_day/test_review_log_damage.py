@@ -1,4 +1,4 @@
-"""A review whose log is empty or damaged is refused by every command that reads it, and nothing is written."""
+"""Every command rejects a review with an empty or damaged log, and writes nothing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("has_count", [True, False])
-def test_an_empty_or_damaged_log_is_refused_everywhere(run, damage, has_count, tmp_path):
+def test_empty_or_damaged_log_raises_in_every_command(run, damage, has_count, tmp_path):
     log = run.path / "review" / "log.jsonl"
     log.write_bytes(DAMAGE[damage](log.read_bytes()))
     if not has_count:
@@ -76,7 +76,7 @@ def test_an_empty_or_damaged_log_is_refused_everywhere(run, damage, has_count, t
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
 
 
-def test_a_server_that_is_open_while_the_log_is_damaged_refuses_to_show_and_to_export(run):
+def test_running_server_rejects_a_damaged_log(run):
     with TestClient(make_app(OpenReview(run))) as client:
         assert client.get("/status").status_code == 200
         log = run.path / "review" / "log.jsonl"
@@ -94,7 +94,7 @@ def test_a_server_that_is_open_while_the_log_is_damaged_refuses_to_show_and_to_e
         assert client.post("/act", json=body).json()["seq"] == 4
 
 
-def test_a_log_that_was_made_and_never_got_an_action_locks_nobody_out(run):
+def test_log_without_actions_can_be_opened(run):
     shutil.rmtree(run.path / "review")
     with OpenReview(run).log.writing():
         pass  # a kill here
@@ -104,7 +104,7 @@ def test_a_log_that_was_made_and_never_got_an_action_locks_nobody_out(run):
     assert findings(run).by_status["kept"] == 1
 
 
-def test_a_line_that_does_not_fit_is_refused_for_good(run):
+def test_inconsistent_line_always_raises(run):
     opened, other = OpenReview(run), OpenReview(run)
     with other.log.writing():
         other.log.append(LogLine(seq=4, at="", by="anna", id="f" * 16, action=Keep(cluster=10**6)))

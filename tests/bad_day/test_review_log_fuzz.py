@@ -1,4 +1,4 @@
-"""Random damage to the log of a review: refused by name, or nothing that was answered is lost."""
+"""Random damage to the log of a review raises, or no confirmed action is lost."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def reviewed(tmp_path_factory) -> Reviewed:
 
 @given(damage=damages())
 @budget(150)
-def test_no_damage_loses_an_action_that_was_answered(reviewed, damage):
+def test_damage_loses_no_confirmed_action(reviewed, damage):
     data = damaged(reviewed.whole, damage)
     reviewed.put(data, reviewed.count)
     opened = reviewed.open()
@@ -103,7 +103,7 @@ def test_no_damage_loses_an_action_that_was_answered(reviewed, damage):
 
 @given(damage=damages(), of_count=st.none() | damages())
 @budget(100)
-def test_without_a_whole_count_a_log_is_read_up_to_an_action_and_not_beyond_damage(reviewed, damage, of_count):
+def test_log_without_count_is_read_up_to_the_damage(reviewed, damage, of_count):
     reviewed.put(damaged(reviewed.whole, damage), None if of_count is None else damaged(reviewed.count, of_count))
     opened = reviewed.open()
     assert opened is None or facts(opened.state) in reviewed.states
@@ -120,7 +120,7 @@ VALUES = st.fixed_dictionaries(
 
 @given(lines=st.lists(st.tuples(VALUES, ENTRIES), max_size=8), junk=ANYTHING)
 @budget(60)
-def test_lines_that_a_stranger_made_with_a_right_checksum_are_refused_or_done(reviewed, lines, junk):
+def test_foreign_lines_with_valid_checksum_are_applied_or_raise(reviewed, lines, junk):
     values = [value | {"seq": n, "action": action} for n, (value, action) in enumerate(lines, start=1)]
     try:
         text = b"".join(map(with_checksum, [reviewed.header, *values, *([junk] if isinstance(junk, dict) else [])]))
@@ -138,5 +138,5 @@ def test_lines_that_a_stranger_made_with_a_right_checksum_are_refused_or_done(re
     assert (found is None) is (not lines)
 
 
-def test_the_usual_run_tries_few_cases_and_the_large_one_more():
+def test_number_of_cases_follows_the_environment():
     assert budget(5).max_examples == 5 * TIMES

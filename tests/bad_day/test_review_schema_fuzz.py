@@ -1,4 +1,4 @@
-"""Requests drawn from the schema that the review server has of itself: what it allows is answered, what not refused."""
+"""Requests drawn from the schema of the review server: valid ones succeed, invalid ones are rejected."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def asked(data: st.DataObject, method: str, address: str, operation: Schema) -> 
 
 @given(data=st.data())
 @budget(60)
-def test_what_the_schema_allows_is_answered_and_what_it_forbids_is_refused(server, data):
+def test_server_follows_its_schema(server, data):
     method, address, operation = data.draw(st.sampled_from(server.operations))
     ask, is_allowed = asked(data, method, address, operation)
     status, answer = server.answer(ask)
@@ -108,7 +108,7 @@ def test_what_the_schema_allows_is_answered_and_what_it_forbids_is_refused(serve
         assert {"error", "detail"} & json.loads(answer).keys()  # the framework has words of its own
 
 
-def test_the_schema_tells_of_every_address(server):
+def test_schema_has_every_route(server):
     told = {(method, address) for method, address, _ in server.operations}
     assert told >= {("POST", "/act"), ("POST", "/export"), ("GET", "/clusters/{cluster}/images"), ("GET", "/status")}
     limits = [each["schema"] for _, _, operation in server.operations for each in operation.get("parameters", [])]

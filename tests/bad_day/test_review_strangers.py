@@ -1,4 +1,4 @@
-"""Many connections that never ask anything: who has the token works on."""
+"""Many idle connections do not block a reviewer with the token."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from justright.review.open_review import OpenReview
 N = 300
 
 
-def test_half_open_connections_without_the_token_shut_nobody_out(tmp_path):
+def test_idle_connections_without_a_token_do_not_block_reviewers(tmp_path):
     run = make_run(tmp_path / "run", per_class=8)
     live = LiveReview(run.path)
     live.start()

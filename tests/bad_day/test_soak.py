@@ -1,4 +1,4 @@
-"""The soak in short: kills, damage and full disks in every stage, none of them wrong; and it can tell what is wrong."""
+"""A short soak: kills, damage and full disks in every stage; and a wrong result is detected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.forked_programs import Program
 N_STAGES = 8
 
 
-def test_eight_rounds_disturb_every_stage_and_none_is_wrong():
+def test_eight_rounds_find_nothing_wrong():
     done = Program("-m", "benchmarks.soak", "--rounds", N_STAGES, "--seed", 1).end()
     assert done.code == 0, done.out + done.err
     rows = re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+) +0$", done.out.partition("\n\n")[0], re.M)
@@ -72,7 +72,7 @@ def rounds(tmp_path):
     return of
 
 
-def test_a_stage_that_silently_differs_is_called_wrong_and_the_round_can_be_repeated(rounds, capsys):
+def test_silent_difference_is_wrong_and_reproducible(rounds, capsys):
     made, found = rounds(copied, "damage")
     assert found == {WRONG}
     assert soak(made, [3]) == 1
@@ -102,11 +102,11 @@ def test_a_stage_that_silently_differs_is_called_wrong_and_the_round_can_be_repe
         (right, "full disk", IDENTICAL),
     ],
 )
-def test_what_came_of_a_round_is_called_by_its_name(rounds, does, trouble, outcome):
+def test_outcome_of_a_round(rounds, does, trouble, outcome):
     assert rounds(does, trouble)[1] == {outcome}
 
 
-def test_a_full_disk_that_is_told_and_goes_on_with_room_is_refused_by_name(rounds):
+def test_reported_full_disk_is_a_named_error(rounds):
     calls = []
 
     def once(folder):
@@ -116,7 +116,7 @@ def test_a_full_disk_that_is_told_and_goes_on_with_room_is_refused_by_name(round
     assert rounds(once, "full disk")[1] == {REFUSED}
 
 
-def test_one_random_file_of_those_that_are_read_is_damaged_in_every_way(tmp_path):
+def test_damage_changes_one_file(tmp_path):
     ways = set()
     for seed in range(60):
         for name in ("run/a.parquet", "run/b.parquet", "run/c.json", "other/d.parquet"):
@@ -132,7 +132,7 @@ def test_one_random_file_of_those_that_are_read_is_damaged_in_every_way(tmp_path
     assert damage(tmp_path, "nothing", np.random.default_rng(0)) is None
 
 
-def test_the_tally_counts_by_stage_and_trouble():
+def test_tally_counts_by_stage_and_trouble():
     said = tally(
         [Judged("bank", "kill", IDENTICAL), Judged("bank", "full disk", WRONG), Judged("train", "kill", AGAIN)]
     )
