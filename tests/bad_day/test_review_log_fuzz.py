@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from tests.bad_day.fuzzing import ANYTHING, TIMES, budget, damaged, damages, nearly_fits
+from tests.bad_day.fuzzing import ANYTHING, budget, damaged, damages, nearly_fits
 from tests.made_runs import make_run
 from tests.review.acting import act, check
 
@@ -136,7 +136,3 @@ def test_foreign_lines_with_valid_checksum_are_applied_or_raise(reviewed, lines,
         json.dumps(answer())
     found = findings(reviewed.run)
     assert (found is None) is (not lines)
-
-
-def test_number_of_cases_follows_the_environment():
-    assert budget(5).max_examples == 5 * TIMES
