@@ -1,0 +1,105 @@
+"""Images of which the features are known already: an ImageSet whose rows are vectors, with or without pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from PIL import Image
+
+from justright.data.image_set import ImageSet
+from justright.data.readers import Reader
+from justright.utils.errors import BadImageError, BadKind, DataError
+from justright.utils.hashing import hash_bytes
+from justright.utils.types import Array
+
+SIDE = 256  # pixels of the longer side of a picture that is kept with a run
+Vectors = Float[Array, "images dim"]
+
+
+class VectorReader(Reader):
+    """Rows of an array by path. Equal vectors have equal content ids; pictures are only for people to look at."""
+
+    def __init__(self, vectors: Vectors, paths: Sequence[str], pictures: ImageSet | None = None):
+        self.vectors, self.pictures = vectors, pictures
+        self.row = {path: row for row, path in enumerate(paths)}
+        self.source = f"vectors:{id(self):x}"
+
+    def vector(self, path: str) -> Float[Array, " dim"]:
+        """The vector of an image."""
+        return self.vectors[self.row[path]]
+
+    def content_id(self, path: str) -> str:
+        """Hash of the vector."""
+        return hash_bytes(np.ascontiguousarray(self.vector(path), "<f4").tobytes())
+
+    def image(self, path: str) -> Image.Image:
+        """The picture, made smaller, or the vector as stripes of gray."""
+        if path not in self.row:
+            raise BadImageError(f"{path}: no such row", BadKind.MISSING)
+        if self.pictures is not None:
+            picture = self.pictures.image(self.row[path])
+            picture.thumbnail((SIDE, SIDE))
+            return picture
+        vector = self.vector(path)
+        low, high = float(vector.min()), float(vector.max())
+        gray = np.round(255 * (vector - low) / ((high - low) or 1.0)).astype(np.uint8)
+        side = int(np.ceil(np.sqrt(len(gray))))
+        square = np.zeros(side * side, np.uint8)
+        square[: len(gray)] = gray
+        return Image.fromarray(square.reshape(side, side)).resize((SIDE // 4, SIDE // 4), Image.Resampling.NEAREST).convert("RGB")
+
+
+def vector_set(vectors: Any, labels: Sequence[Any] | None = None, name: str = "vectors") -> ImageSet:
+    """Vectors as an ImageSet, named by their row; `labels` are names or whole numbers, None for unlabeled ones."""
+    rows = checked_vectors(vectors, name)
+    columns: dict[str, Any] = {"path": [str(row) for row in range(len(rows))]}
+    if labels is not None:
+        names = [str(label) for label in (labels.tolist() if hasattr(labels, "tolist") else labels)]
+        if len(names) != len(rows):
+            raise DataError(f"{len(names):,} labels for {len(rows):,} rows of {name}", expected="one each")
+        classes = {each: number for number, each in enumerate(sorted(set(names)))}
+        columns |= {"label": [classes[each] for each in names], "class_name": names}
+    return ImageSet.of(VectorReader(rows, columns["path"]), dataset=name, **columns)
+
+
+def with_vectors(images: ImageSet, vectors: Any) -> ImageSet:
+    """The same images with these vectors as features, one row each; the images serve as pictures only."""
+    rows = checked_vectors(vectors, ", ".join(images.datasets))
+    if len(rows) != len(images):
+        raise DataError(f"{len(rows):,} rows of features for {len(images):,} images", expected="one each, in order")
+    paths = images.paths
+    if len(set(paths)) < len(paths):
+        paths = [f"{row}:{path}" for row, path in enumerate(paths)]
+    table = images.table
+    columns: dict[str, Any] = {"path": paths}
+    if table["label"].null_count < len(images):
+        columns |= {"label": images.labels.tolist(), "class_name": table["class_name"].to_pylist()}
+    return ImageSet.of(VectorReader(rows, paths, images), dataset=images.datasets[0], **columns)
+
+
+def checked_vectors(vectors: Any, name: str) -> Vectors:
+    """A two-dimensional array of finite float32 numbers, from an array, a tensor or a nested list."""
+    rows = np.asarray(vectors.detach().cpu() if hasattr(vectors, "detach") else vectors)
+    if rows.ndim != 2 or not rows.size or not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
+        raise DataError(f"{name}: an array of {rows.dtype} with the shape {rows.shape}", expected="images x numbers")
+    rows = np.ascontiguousarray(rows, dtype=np.float32)
+    if not np.isfinite(rows).all():
+        row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+        raise DataError(f"{name}: row {row} holds a number that is not finite", advice="leave it out")
+    return rows
+
+
+def has_vectors(images: ImageSet) -> bool:
+    """Whether the features of all images are known already."""
+    sources = images.table["source"].unique().to_pylist()
+    return bool(sources) and all(isinstance(images.readers[source], VectorReader) for source in sources)
+
+
+def vectors_of(images: ImageSet) -> Vectors:
+    """The vectors of all images, in order."""
+    sources = images.table["source"].cast("string").to_pylist()
+    readers: dict[str, Any] = dict(images.readers)
+    return np.stack([readers[source].vector(path) for source, path in zip(sources, images.paths, strict=True)])

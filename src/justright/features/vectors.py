@@ -1,0 +1,145 @@
+"""Features that people bring along, such as those of CLIP: a backbone without a network, and views of vectors."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from justright.data.image_set import ImageSet
+from justright.data.recipe import ImageRecipe
+from justright.data.vectors import vectors_of
+from justright.data.views import Plain, Strong, Transform
+from justright.features.backbone import Backbone
+from justright.features.cuts import Cut, Stored
+from justright.features.extract import store_index
+from justright.features.store_header import Header, data_fingerprint
+from justright.features.store_writer import StoreWriter, begin_store
+from justright.features.stored_views import Views
+from justright.features.table import BLOCK_ROWS, FeatureTable
+from justright.utils.errors import DataError
+from justright.utils.hashing import hash_value
+from justright.utils.remote import Place, place_of
+from justright.utils.seeding import generator
+from justright.utils.types import Array
+
+NAME = "vectors"
+N_VIEWS = 8  # of each vector
+# Length of the noise of a view, as a multiple of the standard deviation of the data
+NOISE, STRONG_NOISE = 0.3, 0.6
+
+
+class VectorNetwork(Backbone):
+    """The identity on vectors of `dim` numbers. Nothing of it is tuned: methods train their heads alone."""
+
+    def __init__(self, dim: int, device: str = "cpu"):
+        nn.Module.__init__(self)
+        self.name, self.dim, self._device = NAME, dim, torch.device(device)
+        self.recipe = ImageRecipe(resolution=dim, resize=dim)  # model files remember the length by it
+        self.model: Any = nn.Identity()
+        self.cut = Cut(self.model)
+        self.stored_names, self.stored_shapes = self.cut.names, ((dim,),)
+
+    @property
+    def device(self) -> torch.device:
+        """Where heads are trained."""
+        return self._device
+
+    @property
+    def runtime(self) -> str:
+        """Nothing is computed."""
+        return "torch"
+
+    def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
+        """The vectors themselves."""
+        return stored[0].to(self.device, torch.float32)
+
+    @property
+    def fingerprint(self) -> str:
+        """Depends on the length only."""
+        return hash_value([NAME, self.dim])
+
+    @property
+    def prefix_fingerprint(self) -> str:
+        """Depends on the length only."""
+        return self.fingerprint
+
+    def header(self, images: ImageSet, content_ids: Any) -> Header:
+        """The header of a store of these vectors."""
+        return Header(
+            shape=(self.dim,),
+            dtype="float32",
+            backbone={"name": NAME, "fingerprint": self.fingerprint, "pooling": "class"},
+            transform=json.loads(json.dumps(self.recipe.as_dict())),
+            computation={"precision": "float32"},
+            data=data_fingerprint(content_ids, images.table),
+        )
+
+
+def store_vectors(images: ImageSet, network: VectorNetwork, out: Place | str) -> FeatureTable:
+    """Write the vectors of images into a store, as `extract` does with features."""
+    place, ids = place_of(out), images.content_ids()
+    header = network.header(images, ids)
+    if begin_store(place, header):
+        return FeatureTable.open(place)
+    rows = vectors_of(images) if len(images) else np.zeros((0, network.dim), np.float32)
+    if rows.shape[1] != network.dim:
+        raise DataError(f"vectors of {rows.shape[1]} numbers", expected=f"{network.dim}, as in the run")
+    with StoreWriter(place, header) as writer:
+        for start in range(writer.n_rows, len(rows), BLOCK_ROWS):
+            writer.add(rows[start : start + BLOCK_ROWS], {})
+        writer.finish(store_index(images, ids, np.arange(len(images)), place), [])
+    return FeatureTable.open(place, verify=False)
+
+
+class VectorViews(Views):
+    """Views of vectors: each with noise of the shape of the data, or the vector itself under the plain transform.
+
+        view = x + s (x_a - x_b) / sqrt(2),    a and b drawn among all images
+
+    The differences have the covariance of the data, so that noise is large along directions in which images differ.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        images: ImageSet,
+        transform: str | Transform = "weak",
+        seed: int = 0,
+        content_ids: pa.ChunkedArray | None = None,
+    ):
+        super().__init__(backbone, images, transform, seed, content_ids)
+        self.vectors = vectors_of(images)
+        self.noise = 0.0 if isinstance(self.transform, Plain) else NOISE
+        if isinstance(self.transform, Strong):
+            self.noise = STRONG_NOISE
+        self._pairs: dict[int, tuple[Array, Array]] = {}
+
+    def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
+        """One view of each row."""
+        found = self.vectors[rows].copy()
+        if self.noise:
+            for view in np.unique(views).tolist():
+                is_view, (first, second) = views == view, self._pair(view)
+                chosen = rows[is_view]
+                noise = self.vectors[first[chosen]] - self.vectors[second[chosen]]
+                found[is_view] += np.float32(self.noise / math.sqrt(2)) * noise
+        return (torch.from_numpy(found),)
+
+    def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
+        """Views of each image, drawn without replacement."""
+        chance = generator(self.seed, "views of vectors", epoch, step).random((N_VIEWS, n_images))
+        return chance.argsort(axis=0)[:n_views]
+
+    def _pair(self, view: int) -> tuple[Array, Array]:
+        if view not in self._pairs:
+            chance = generator(self.seed, "noise of vectors", type(self.transform).__name__, view)
+            n = len(self.vectors)
+            self._pairs[view] = chance.integers(n, size=n), chance.integers(n, size=n)
+        return self._pairs[view]
