@@ -145,3 +145,68 @@ def test_importing_justright_imports_nothing_heavy():
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     for heavy in ("'torch'", "'timm'", "'sklearn'", "'pandas'"):
         assert heavy not in out
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    """Six clusters of vectors: labeled rows of three of them with their labels, and the target."""
+    chance = np.random.default_rng(0)
+    centers = 6 * chance.normal(size=(6, 16))
+    labels = np.repeat(np.arange(6), 30)
+    rows = (centers[labels] + chance.normal(size=(180, 16))).astype(np.float32)
+    is_labeled = (labels < 3) & (np.arange(180) % 3 == 0)
+    return rows[~is_labeled], rows[is_labeled], labels[is_labeled], labels[~is_labeled]
+
+
+HEADS = {"device": "cpu", "progress": False, "k": 6, "epochs": 3}
+
+
+@pytest.mark.parametrize("method", ["simgcd", "gcd", "kmeans"])
+def test_given_features_are_clustered(blobs, tmp_path, home, method):
+    target, labeled, labels, truth = blobs
+    options = HEADS | {"method": method}
+    if method == "kmeans":
+        del options["epochs"]
+    found = justright.discover_features(target, labeled, [f"kind {each}" for each in labels], out=tmp_path, **options)
+    numbers = found.predictions["category"].astype("category").cat.codes.to_numpy().astype(np.int64)
+    assert justright.evaluate(truth, numbers, truth < 3).all > 0.9
+    assert {"kind 0", "kind 1", "kind 2"} <= set(found.predictions["category"])
+    assert found.expected_right.n == len(target)
+    again = justright.Result.open(tmp_path).predict(target[:5] + 1e-3, device="cpu", progress=False)
+    assert list(again["category"]) == list(found.predictions["category"][:5])
+    assert "data:image" in found._repr_html_()
+
+
+def test_a_pool_of_given_features_guides(blobs, tmp_path, home):
+    target, labeled, labels, _ = blobs
+    pool = np.random.default_rng(1).normal(size=(40, 16)) + 20
+    options = HEADS | {"method": "simgcd", "selector": "beta"}
+    found = justright.discover_features(target, labeled, labels, pool, ["far"] * 40, out=tmp_path, **options)
+    assert not any("far" in name for name in found.clusters["category"])
+
+
+def test_features_of_images_may_be_given(photos, result, tmp_path, home, blobs):
+    files = sorted((photos / "target").iterdir())
+    rows = np.random.default_rng(0).normal(size=(len(files), 8))
+    np.save(tmp_path / "rows.npy", rows)
+    options = QUICK | {"backbone": "auto", "k": 3}
+    one = justright.discover(files, features=[tmp_path / "rows.npy"], out=tmp_path / "one", **options)
+    other = justright.discover(files, features=rows, out=tmp_path / "other", **options)
+    assert list(one.predictions["path"]) == [path.name for path in files]
+    assert categories(one) == categories(other)
+    with pytest.raises(JustrightError, match="8 rows of features for 27 images"):
+        justright.discover(files, features=rows[:8], out=tmp_path / "third", **options)
+
+
+def test_bad_features_are_rejected(blobs, tmp_path):
+    target, labeled, labels, _ = blobs
+    spoiled = target.copy()
+    spoiled[3, 2] = np.nan
+    for rows, own, names, problem in (
+        (spoiled, labeled, labels, "row 3 holds a number that is not finite"),
+        (target[0], labeled, labels, "the shape"),
+        (target, labeled, labels[1:], "19|labels for"),
+        (target, labeled, None, "only one of"),
+    ):
+        with pytest.raises(JustrightError, match=problem):
+            justright.discover_features(rows, own, names, out=tmp_path / "run", **HEADS)

@@ -76,6 +76,7 @@ PUBLIC = {
     "WeightedSupConLoss",
     "XCon",
     "discover",
+    "discover_features",
     "evaluate",
     "extract",
     "from_dataset",

@@ -8,7 +8,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "justright.api": ("Result", "discover"),
+    "justright.api": ("Result", "discover", "discover_features"),
     "justright.data": (
         "ClassSplit",
         "ImageSet",

@@ -6,16 +6,18 @@ The command line calls the same functions. Heavy imports are inside functions, s
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from justright.data.vectors import checked_vectors, has_vectors, vector_set, vectors_of, with_vectors
 from justright.utils.context import current, notify, use
 from justright.utils.errors import JustrightError
 from justright.utils.progress import bar, outermost_only, silent
@@ -31,6 +33,7 @@ Source = Any
 """A folder, zip, CSV or Parquet file, `NAME:FOLDER` of a known data set, a list of paths, a dict from class to paths, a
 DataFrame with `path` and `label`, a torchvision-style or Hugging Face dataset, or an ImageSet."""
 
+VECTORS = "vectors"  # the name of the backbone of runs on given features
 PREDICTION_COLUMNS = ["path", "category", "kind", "confidence", "source"]
 
 
@@ -40,22 +43,8 @@ def discover(
     pool: Source | Sequence[Source] | None = None,
     out: str | Path | None = None,
     *,
-    k: int | str | Path | None = None,
-    backbone: str = "auto",
-    checkpoint: str | Path | None = None,
-    device: str = "auto",
-    truth: str | Path | None = None,
-    target_has_labels: bool = False,
-    max_per_class: int | None = None,
-    max_bad: float | None = None,
-    drop_copies: bool = False,
-    features: Sequence[str | Path] = (),
-    weights: str | Path | None = None,
-    engine: str = "local",
-    tensorboard: bool = False,
-    report: bool = False,
+    features: Any = (),
     progress: bool = True,
-    command: str = "",
     **options: Any,
 ) -> Result:
     """Sort the unlabeled images of `target` into known classes and new clusters.
@@ -67,6 +56,94 @@ def discover(
         labeled: labeled images of classes that the target may show; a list holds several sources or paths.
         pool: labeled images of other kinds, which only guide what is learned.
         out: folder of the run; without it a temporary folder that is not deleted.
+        features: known features of these images, so that no network runs: stores that `justright extract` wrote for
+            this backbone; or arrays and .npy files of any network, with one row for each image of labeled, then of
+            pool, then of target. On the latter only the heads of a method are trained.
+        progress: show progress bars.
+        options: the other arguments of `run_discovery` and `runs.request.make_spec`: k, method, scale, epochs, minutes,
+            held_out, settings, selector, selector_params, preset, weights, select_labeled, weighting, n_resamples,
+            pool_role, answer, counter, backbone, checkpoint, device, img_size, seed, n_seeds, truth, target_has_labels,
+            max_per_class, max_bad, drop_copies, engine, tensorboard.
+    """
+    labeled, pool = _sources(labeled), _sources(pool)
+    request = {"pool": _described(pool), "labeled": _described(labeled), "target": _described([target])[0]}
+    with _showing(progress):
+        sets = tuple([_open(source) for source in sources] for sources in (labeled, pool, [target]))
+        stores, arrays = _stores_and_arrays(features)
+        if arrays:
+            sets = _with_vectors(sets, arrays)
+        names = _names(labeled), _names(pool), _names([target])
+        own, others, unlabeled = sets
+        return run_discovery(own, others, unlabeled, out, names=names, request=request, features=stores, **options)
+
+
+def discover_features(
+    target: Any,
+    labeled: Any = None,
+    labels: Any = None,
+    pool: Any = None,
+    pool_labels: Any = None,
+    out: str | Path | None = None,
+    *,
+    progress: bool = True,
+    **options: Any,
+) -> Result:
+    """Discover categories among features that were computed elsewhere, such as those of CLIP or DINO.
+
+    The heads of a method are trained on the vectors. Everything else is as in `discover`, which also takes features
+    and in addition shows the images that they belong to.
+
+    Parameters:
+        target: one row of numbers for each unlabeled image.
+        labeled, labels: rows of classes that the target may show, and the class of each: a name or a whole number.
+        pool, pool_labels: rows of other kinds, which only guide what is learned.
+        out, options: as in `discover`.
+
+    Example:
+        result = justright.discover_features(target, labeled, labels, k=40)
+        result.predictions["category"]
+    """
+    from justright.data.vectors import vector_set
+
+    for rows, of_rows, name in ((labeled, labels, "labeled"), (pool, pool_labels, "pool")):
+        if (rows is None) != (of_rows is None):
+            raise JustrightError(f"only one of the features and the labels of {name}", expected="both or none")
+    own = [] if labeled is None else [vector_set(labeled, labels, "labeled")]
+    others = [] if pool is None else [vector_set(pool, pool_labels, "pool")]
+    with _showing(progress):
+        return run_discovery(own, others, [vector_set(target, name="target")], out, request={}, **options)
+
+
+def run_discovery(
+    labeled: Sequence[ImageSet],
+    pool: Sequence[ImageSet],
+    target: Sequence[ImageSet],
+    out: str | Path | None = None,
+    *,
+    request: Mapping[str, Any],
+    names: tuple[Sequence[str], Sequence[str], Sequence[str]] = ((), (), ()),
+    k: int | str | Path | None = None,
+    backbone: str = "auto",
+    checkpoint: str | Path | None = None,
+    device: str = "auto",
+    truth: str | Path | None = None,
+    target_has_labels: bool = False,
+    max_per_class: int | None = None,
+    max_bad: float | None = None,
+    drop_copies: bool = False,
+    features: Any = (),
+    weights: str | Path | None = None,
+    engine: str = "local",
+    tensorboard: bool = False,
+    command: str = "",
+    **options: Any,
+) -> Result:
+    """Carry out a run on images that are open already.
+
+    Parameters:
+        target: one set of images.
+        request: descriptions of the sources, for run.json.
+        names: the sources on disk of labeled, pool and target, to list files that are no images.
         k: number of categories in the target, or a file that `justright estimate --out` wrote; None estimates it.
         backbone, checkpoint, device: the network that computes features and where it runs; auto chooses.
         truth: file with the true labels of the target, read only after training, to compute scores.
@@ -78,14 +155,9 @@ def discover(
         weights: file with the weights of classes or images, in place of a selector.
         engine: where features, views and weights are computed: local, processes or ray.
         tensorboard: also write the training curves for TensorBoard.
-        report: also write report.html.
-        progress: show progress bars.
         command: the command line that made this call, for run.json.
-        options: everything else that `runs.request.make_spec` and RunSpec have: method, scale, epochs, minutes,
-            held_out, settings, selector, selector_params, preset, select_labeled, weighting, n_resamples, pool_role,
-            answer, counter, img_size, seed, n_seeds.
+        options: what `runs.request.make_spec` has.
     """
-    from justright.data import open_images
     from justright.data.quarantine import MAX_BAD
     from justright.discovery.methods import is_trained
     from justright.discovery.processes import joined_processes
@@ -110,11 +182,13 @@ def discover(
     if truth is not None and target_has_labels:
         raise JustrightError("--truth together with --target-has-labels", expected="one of them")
     out, max_bad = Path(mkdtemp(prefix="justright-") if out is None else out), MAX_BAD if max_bad is None else max_bad
-    labeled, pool = _sources(labeled), _sources(pool)
     previous = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
     is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun started
+    (unlabeled,) = target
+    is_of_vectors = has_vectors(unlabeled)
     with ExitStack() as stack:
-        stack.enter_context(_showing(progress, is_first))
+        if not is_first:
+            stack.enter_context(use(progress=silent, message=lambda message: None))
         device = resolve_device(device, previous.get("device", ""))
         spec = make_spec(
             device=device,
@@ -130,19 +204,22 @@ def discover(
             stack.enter_context(owned(out))
         processes = stack.enter_context(joined_processes(device))
         stack.enter_context(_engine(engine))
-        pool_sets = [open_images(source) for source in pool]
-        own = joined([open_images(source) for source in labeled])
-        unlabeled = open_images(target)
+        own = joined(labeled)
         spec = with_published_settings(spec, unlabeled.datasets)
-        name, why = resolve_backbone(backbone, device, spec.checkpoint, previous.get("backbone", ""))
+        name, why = VECTORS, "features that were given"
+        if not is_of_vectors:
+            name, why = resolve_backbone(backbone, device, spec.checkpoint, previous.get("backbone", ""))
         spec = replace(spec, backbone=name)
-        problem = make_problem(pool_sets, own, unlabeled, target_has_labels, max_per_class)
+        problem = make_problem(pool, own, unlabeled, target_has_labels, max_per_class)
         truth = _path(truth)
         refuse_problem(problem, spec, out, truth, max_bad)
-        network = load_backbone(name, spec.checkpoint, usable(device), spec.img_size)
+        if is_of_vectors:
+            network = vector_network(unlabeled, usable(device))
+        else:
+            network = load_backbone(name, spec.checkpoint, usable(device), spec.img_size)
         if spec.features:
             expect_network(spec.features, network)
-        left_out = left_out_by_name(_names(labeled), _names(pool), _names([target]))
+        left_out = left_out_by_name(*names)
         if left_out:
             notify(f"{summary(left_out)}.")
         for images in (problem.pool.images, problem.target):
@@ -165,10 +242,8 @@ def discover(
         left_out += copies_left_out(all_labeled, problem.pool.images)
         if spec.scale == "small" and is_trained(spec.method):
             notify("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
-        request = {
-            "pool": _described(pool),
-            "labeled": _described(labeled),
-            "target": _described([target])[0],
+        about = {"pool": [], "labeled": [], "target": ""} | dict(request)
+        about |= {
             "truth": truth and str(truth),
             "weights": spec.weights and str(spec.weights),
             "features": list(map(str, spec.features)),
@@ -182,7 +257,7 @@ def discover(
             spec,
             out,
             network,
-            request,
+            about,
             tensorboard=tensorboard,
             truth=truth,
             engine=current().engine,
@@ -190,13 +265,11 @@ def discover(
             max_bad=max_bad,
             doubts=notes,
             checks_k=True,
-            is_announced=not previous,
+            is_announced=not (previous or is_of_vectors),
         )
-        notify(run.costs.disk_text())
-        result = Result(run.all(is_owned=True))
-        if report and is_first:
-            result.report()
-    return result
+        if not is_of_vectors:
+            notify(run.costs.disk_text())
+        return Result(run.all(is_owned=True))
 
 
 class Result:
@@ -259,11 +332,14 @@ class Result:
     def predict(self, source: Source, *, device: str = "auto", progress: bool = True, **options: Any) -> Any:
         """Category and confidence of other images, by the trained model; the same columns as `predictions`.
 
+        For a run on given features `source` is an array of such features.
+
         Parameters:
             options: neither, max_bad and checkpoint of `justright.api.predict`.
         """
         with _showing(progress):
-            predictions, _ = predict(self.path, _open(source).without_labels(), device=device, **options)
+            images = vector_set(source) if self.run.about["backbone"]["name"] == VECTORS else _open(source)
+            predictions, _ = predict(self.path, images.without_labels(), device=device, **options)
         return _as_frame(predictions.table().select(PREDICTION_COLUMNS))
 
     def report(self, out: str | Path | None = None) -> Path:
@@ -323,7 +399,11 @@ def predict(
 
     about, folder = about_model(run), RunFolder(run)
     network = about["backbone"]
-    backbone = load_backbone(network["name"], _path(checkpoint), usable(resolve_device(device)), network["resolution"])
+    device = usable(resolve_device(device))
+    if network["name"] == VECTORS:
+        backbone = vector_network(images, device)
+    else:
+        backbone = load_backbone(network["name"], _path(checkpoint), device, network["resolution"])
     model = METHODS[about["method"]].load(run, backbone)
     predictions = model.predict(
         images, neither=neither, max_bad=MAX_BAD if max_bad is None else max_bad, given=folder.given_labels()
@@ -370,6 +450,50 @@ def _described(sources: Iterable[Source]) -> list[str]:
     ]
 
 
+def vector_network(images: ImageSet, device: str) -> Any:
+    """The backbone for features that were given."""
+    from justright.features.vectors import VectorNetwork
+
+    return VectorNetwork(vectors_of(images.take([0])).shape[1], device)
+
+
+def _stores_and_arrays(features: Any) -> tuple[list[Any], list[Any]]:
+    """Stores of `justright extract`, and arrays, read from .npy files where they are given by name."""
+    stores, arrays = [], []
+    for given in [features] if isinstance(features, str | Path) or hasattr(features, "shape") else features:
+        if isinstance(given, str | Path) and str(given).endswith(".npy"):
+            arrays.append(_read_array(Path(given)))
+        elif isinstance(given, str | Path) or not hasattr(given, "shape"):
+            stores.append(given)
+        else:
+            arrays.append(given)
+    if stores and arrays:
+        raise JustrightError("features both as arrays and as stores", expected="one of them")
+    return stores, arrays
+
+
+def _read_array(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise JustrightError(f"{path} cannot be read: {error}", expected="an array that numpy.save wrote") from error
+
+
+def _with_vectors(sets: Sequence[Sequence[ImageSet]], arrays: Sequence[Any]) -> tuple[list[ImageSet], ...]:
+    """Give each image its row of the arrays, in the order labeled, pool, target."""
+    rows = np.concatenate([checked_vectors(array, "features") for array in arrays])
+    n_images = sum(len(images) for group in sets for images in group)
+    if len(rows) != n_images:
+        raise JustrightError(
+            f"{len(rows):,} rows of features for {n_images:,} images",
+            expected="one row for each image of labeled, then of pool, then of target",
+            advice="give images as a table or a list, whose order is plain to see",
+        )
+    ends = np.cumsum([len(images) for group in sets for images in group])
+    parts = iter(np.split(rows, ends[:-1]))
+    return tuple([with_vectors(images, next(parts)) for images in group] for group in sets)
+
+
 def _path(path: str | Path | None) -> Path | None:
     return None if path is None else Path(path)
 
@@ -385,10 +509,8 @@ def _engine(name: str) -> Any:
     return stack
 
 
-def _showing(progress: bool, is_first: bool = True) -> Any:
-    """Show progress as requested, unless the caller has set how; only the first of several processes shows any."""
-    if not is_first:
-        return use(progress=silent, message=lambda message: None)
+def _showing(progress: bool) -> Any:
+    """Show progress as requested, unless the caller has set how."""
     if not progress:
         return use(progress=silent)
     return use(progress=outermost_only(bar)) if current().progress is silent else nullcontext()

@@ -165,7 +165,7 @@ def discover(
           --features birds.features --features photos.features
     """
     is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun starts only one prints
-    names = {field.name for field in fields(RunSpec)} | {*OPTIONS, *inspect.signature(api.discover).parameters}
+    names = {field.name for field in fields(RunSpec)} | {*OPTIONS, *inspect.signature(api.run_discovery).parameters}
     params = {name: options.pop(name) for name in sorted(set(options) - names)}
     options["selector"] = options["selector"] if is_given("selector") else None
     result = api.discover(

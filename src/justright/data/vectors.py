@@ -49,10 +49,14 @@ class VectorReader(Reader):
         side = int(np.ceil(np.sqrt(len(gray))))
         square = np.zeros(side * side, np.uint8)
         square[: len(gray)] = gray
-        return Image.fromarray(square.reshape(side, side)).resize((SIDE // 4, SIDE // 4), Image.Resampling.NEAREST).convert("RGB")
+        return (
+            Image.fromarray(square.reshape(side, side))
+            .resize((SIDE // 4, SIDE // 4), Image.Resampling.NEAREST)
+            .convert("RGB")
+        )
 
 
-def vector_set(vectors: Any, labels: Sequence[Any] | None = None, name: str = "vectors") -> ImageSet:
+def vector_set(vectors: Any, labels: Any = None, name: str = "vectors") -> ImageSet:
     """Vectors as an ImageSet, named by their row; `labels` are names or whole numbers, None for unlabeled ones."""
     rows = checked_vectors(vectors, name)
     columns: dict[str, Any] = {"path": [str(row) for row in range(len(rows))]}

@@ -360,6 +360,11 @@ def open_views(
     **options: Any,
 ) -> Views:
     """A complete bank with so many views per image, or with "fresh" views that are not stored."""
+    from justright.features.vectors import VectorNetwork, VectorViews  # it imports this module
+
+    if isinstance(backbone, VectorNetwork):
+        used = ("transform", "seed", "content_ids")
+        return VectorViews(backbone, images, **{name: options[name] for name in used if name in options})
     if views == "fresh":
         of_banks = ("precision", "batch_size", "shard_bytes", "is_built", "engine")
         return FreshViews(backbone, images, **{name: options[name] for name in options if name not in of_banks})

@@ -267,6 +267,10 @@ def extract(
         engine: where the work is done instead of in `n_workers` threads; it changes no byte.
         banks: the root of view banks; plain views of what is computed are left there for them, see extracted_views.py.
     """
+    from justright.features.vectors import VectorNetwork, store_vectors  # it imports this module
+
+    if isinstance(backbone, VectorNetwork):
+        return store_vectors(images, backbone, out)
     if not len(images) or batch_size < 1:
         raise DataError(f"{len(images)} images in batches of {batch_size}", expected="at least one of both")
     n_workers = n_cores() if n_workers is None else n_workers

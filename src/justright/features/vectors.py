@@ -13,9 +13,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from justright.data.image_set import ImageSet
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe, Plain, Strong, Transform
 from justright.data.vectors import vectors_of
-from justright.data.views import Plain, Strong, Transform
 from justright.features.backbone import Backbone
 from justright.features.cuts import Cut, Stored
 from justright.features.extract import store_index

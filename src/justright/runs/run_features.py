@@ -150,12 +150,13 @@ def frozen_features(
     """Features before training: from stores that were given, found in the folder of the run, or computed into it."""
     from justright.features.cache import FeatureCache
     from justright.features.extract import extract
+    from justright.features.vectors import VectorNetwork
     from justright.utils.files import home
 
     try:
         if stores is not None and (found := stores.copied(images, path)) is not None:
             return found
-        if not len(images):
+        if not len(images) and not isinstance(backbone, VectorNetwork):
             return _empty_store(images, backbone, path)
         how: dict[str, Any] = {"cache": FeatureCache(), "engine": engine, "banks": home() / "banks"}
         return extract(images, backbone, path, max_bad=max_bad, **how)
