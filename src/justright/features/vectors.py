@@ -20,8 +20,8 @@ from justright.features.cuts import Cut, Stored
 from justright.features.extract import store_index
 from justright.features.store_header import Header, data_fingerprint
 from justright.features.store_writer import StoreWriter, begin_store
-from justright.features.stored_views import Views
 from justright.features.table import BLOCK_ROWS, FeatureTable
+from justright.features.views import Views
 from justright.utils.errors import DataError
 from justright.utils.hashing import hash_value
 from justright.utils.remote import Place, place_of
