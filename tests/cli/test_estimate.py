@@ -36,7 +36,7 @@ def test_the_combined_answer_comes_first_and_the_others_beside_it(stores):
     assert done.exit_code == 0, done.output
     places = [done.stdout.index(name) for name in COUNTERS]
     assert places[0] == min(places)
-    assert "K = 8, nine times in ten " in done.stdout
+    assert "K = 8, 90 % interval " in done.stdout
     assert (stores / "k.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
@@ -89,8 +89,8 @@ def test_a_store_without_labels_is_refused_without_a_traceback(stores):
     ("estimates", "intervals", "said"),
     [
         ({"mixture": 7}, {"mixture": (6, 8)}, ""),
-        ({"combined": 9, "mixture": 7, "spread": 12}, {}, "K = 9; the others say 7 to 12."),
-        ({"combined": 9, "spread": 9}, {"combined": (8, 12)}, "K = 9, nine times in ten 8 to 12; all others say 9."),
+        ({"combined": 9, "mixture": 7, "spread": 12}, {}, "K = 9; the others 7 to 12."),
+        ({"combined": 9, "spread": 9}, {"combined": (8, 12)}, "K = 9, 90 % interval 8 to 12; all others 9."),
     ],
 )
 def test_the_answer_is_a_sentence(estimates, intervals, said):

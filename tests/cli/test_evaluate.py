@@ -59,7 +59,7 @@ def test_checks_stand_in_for_truth(files):
 def test_mistakes_end_in_a_message_without_a_traceback(files, tmp_path):
     predictions, truth, checks, *_ = files
     assert "needs --checked" in run(predictions, "--truth", truth, "--by-cluster").output
-    assert "--truth or by --checked" in run(predictions).output
+    assert "--truth or --checked" in run(predictions).output
     assert "need --truth" in run(predictions, "--checked", checks, "--out", tmp_path / "s.json").output
     assert "ends in .svg" in run(predictions, "--truth", truth, "--errors", tmp_path / "e.png").output
     short = tmp_path / "short.csv"

@@ -117,7 +117,7 @@ def test_the_official_preset_is_beta_and_nothing_else():
             checked_params(name, given, "official")
 
 
-def test_selectors_that_cluster_ask_for_the_number():
-    with pytest.raises(JustrightError, match="how many categories") as error:
+def test_clustered_selectors_need_n_clusters():
+    with pytest.raises(JustrightError, match="number of categories") as error:
         make_selector("cui", {}, seed=0)
     assert error.value.expected == "--n-clusters K"

@@ -1,7 +1,7 @@
 import numpy as np
 from tests.clustering.blobs import blobs
 
-from justright.clustering.plusplus import SeedingOrder
+from justright.clustering.lloyd import SeedingOrder
 
 
 def plus_plus_as_loops(x, centroids, uniform):

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
+from justright.clustering.plusplus import SeedingOrder
 
 from justright.clustering import SemiSupKMeans
-from justright.clustering.plusplus import SeedingOrder
 from justright.estimation import COUNTERS
 from justright.estimation.base import CategoryCounter
 from justright.estimation.labeled_search import LabeledSearchCounter, _best, _brent

@@ -48,12 +48,11 @@ def estimate(
     """Estimate how many categories there are.
 
     Counts the categories among labeled and target images together, both given as features that `justright extract`
-    wrote. Labels of the target are not read. The counter to trust is combined, which also shows what the others say;
-    its interval is as wide as its errors were on problems where the number was known.
+    wrote. Labels of the target are not read. The best counter is combined, which also shows the others;
+    its interval is as wide as its errors on problems of known number.
 
-    With --other-kinds the target is counted alone, LABELED only shows how much images of one class differ, and the
-    answer is known to a factor of 2.5. Without LABELED it is counted by how images usually lie, and known to a factor
-    of about 2.
+    With --other-kinds only the target is counted, LABELED shows how much images of one class differ, and the estimate
+    is right to a factor of 2.5. Without LABELED it assumes classes of usual width, and is right to a factor of about 2.
 
     \b
     Examples:
@@ -101,29 +100,29 @@ def estimate(
         each.fit(features, labels, pool)
         if interval:
             intervals[name] = each.interval()
-    found = {name: estimate_record(each, intervals.get(name)) for name, each in counters.items()}
+    records = {name: estimate_record(each, intervals.get(name)) for name, each in counters.items()}
     if figure:
         from justright.report.drawing import to_svg
         from justright.report.run_figures import draw_counts
 
-        write_text(figure, to_svg(draw_counts(found)))
+        write_text(figure, to_svg(draw_counts(records)))
         terminal.say(f"Curve drawn in {figure}")
-    result = {"estimates": found, "labeled_classes": len(set(labels.tolist()) - {UNLABELED}), "images": len(labels)}
+    result = {"estimates": records, "labeled_classes": len(set(labels.tolist()) - {UNLABELED}), "images": len(labels)}
     if out:
         write_json(out, result)
     rows = [(name, each.n_categories_, _text(intervals.get(name)), len(each.curve_)) for name, each in counters.items()]
-    terminal.table("Number of categories", ("counter", "K", "90 % interval", "points looked at"), rows)
+    terminal.table("Number of categories", ("counter", "K", "90 % interval", "points of its curve"), rows)
     terminal.result(result, answer({name: each.n_categories_ for name, each in counters.items()}, intervals))
 
 
 def answer(estimates: dict[str, int], intervals: dict[str, tuple[int, int]]) -> str:
-    """What the combined estimate says, and the others beside it, in a sentence; nothing for another one alone."""
+    """A sentence with the combined estimate and the range of the others; empty for another counter alone."""
     if BEST not in estimates:
         return ""
     interval = _text(intervals.get(BEST))
     others = sorted(k for name, k in estimates.items() if name != BEST)
-    beside = f"all others say {others[0]}" if others[0] == others[-1] else f"the others say {others[0]} to {others[-1]}"
-    return f"K = {estimates[BEST]}{interval and f', nine times in ten {interval}'}; {beside}."
+    beside = f"all others {others[0]}" if others[0] == others[-1] else f"the others {others[0]} to {others[-1]}"
+    return f"K = {estimates[BEST]}{interval and f', 90 % interval {interval}'}; {beside}."
 
 
 def _text(interval: tuple[int, int] | None) -> str:

@@ -65,7 +65,7 @@ def evaluate(
       justright evaluate predictions.csv --checked looked_at.csv --json
     """
     if (truth is None) == (checked is None):
-        raise click.UsageError("Say how the clusters are to be judged: by --truth or by --checked, one of them.")
+        raise click.UsageError("Give either --truth or --checked, to evaluate the clusters.")
     if truth is None and (out or errors or confusion):
         raise click.UsageError("--out, --errors and --confusion need --truth.")
     if checked is None and by_cluster:
@@ -85,7 +85,7 @@ def evaluate(
     if judged.n_more:
         terminal.say(f"{judged.n_more:,} images of the truth are not in the run and are not scored.")
     if n_given := int(judged.is_given.sum()):
-        terminal.say(f"{n_given:,} images were labeled before the run, their source is given: they are not scored.")
+        terminal.say(f"{n_given:,} images were labeled before the run, which are not scored.")
     if run is not None and run.own_classes and not judged.is_old.any():
         terminal.say(
             f"No image is of the {len(run.own_classes):,} labeled classes of the run: compare the class names."
@@ -98,7 +98,7 @@ def evaluate(
         called=judged.called,
         protocol=protocol,
     )
-    found = break_down(judged.y_true, judged.y_pred, judged.is_old)
+    breakdown = break_down(judged.y_true, judged.y_pred, judged.is_old)
     if out:
         scores.save(out)
         terminal.say(f"Scores written to {out}")
@@ -107,13 +107,13 @@ def evaluate(
         from justright.report.run_figures import draw_confusion, draw_errors
 
         if errors:
-            write_text(errors, to_svg(draw_errors(found)))
+            write_text(errors, to_svg(draw_errors(breakdown)))
             terminal.say(f"Errors drawn in {errors}")
         if confusion:
-            matched = matched_confusion(Counts.of(judged.y_true, judged.y_pred), found.classes[found.is_old])
+            matched = matched_confusion(Counts.of(judged.y_true, judged.y_pred), breakdown.classes[breakdown.is_old])
             write_text(confusion, to_svg(draw_confusion(matched, judged.class_names)))
             terminal.say(f"Confusion drawn in {confusion}")
-    terminal.result({"scores": scores.to_dict(), "errors": found.to_dict()}, str(scores))
-    rows = [(kind.replace("_", " "), n, f"{n / scores.n_images:.1%}") for kind, n in found.by_kind().items()]
-    rows += [(f"because {cause}", n, f"{n / scores.n_images:.1%}") for cause, n in found.by_cause().items()]
+    terminal.result({"scores": scores.to_dict(), "errors": breakdown.to_dict()}, str(scores))
+    rows = [(kind.replace("_", " "), n, f"{n / scores.n_images:.1%}") for kind, n in breakdown.by_kind().items()]
+    rows += [(f"because {cause}", n, f"{n / scores.n_images:.1%}") for cause, n in breakdown.by_cause().items()]
     terminal.table("Errors", ["kind", "images", "of all"], rows)

@@ -34,15 +34,15 @@ from justright.utils.remote import Place
     "--stability",
     "n_resamples",
     type=COUNT,
-    help="How often to repeat the selection on random samples of the target, to see how much it owes to chance.",
+    help="Number of resamples of the target on which the selection is repeated, to show how much it depends on chance.",
 )
 @click.option(
     "--diagnose",
     "labeled",
     type=STORE,
-    help="Features of labeled images of the target's own classes, to find out which selector helps most.",
+    help="Features of labeled images of the target's own classes, to test which selector helps most.",
 )
-@click.option("--draws", "n_draws", type=click.IntRange(2), default=N_DRAWS, help="How often --diagnose hides classes.")
+@click.option("--draws", "n_draws", type=click.IntRange(2), default=N_DRAWS, help="Number of problems of --diagnose.")
 @engine_option
 @click.option("--workers", type=COUNT, help="Number of threads, processes or tasks; one per core if not given.")
 @seed_option
@@ -75,11 +75,11 @@ def select(
       weights.parquet          a row per image: its weight, and why
       weights.classes.parquet  a row per class: weight, reason, similarity, ...
 
-    Features may be larger than memory, and may lie at any address that fsspec knows, such as s3://bucket/birds.features
+    Features may be larger than memory, and may be at any address that fsspec supports, such as s3://bucket/birds.features
     (install s3fs for that). The weights do not depend on --engine.
 
-    --diagnose hides some of the target's own labeled classes, lets each selector help to find them again, and says
-    which to take, by how much and how sure. The answer may be: all of the pool, or none of it.
+    --diagnose hides some of the target's own labeled classes, discovers them with the help of each selector, and
+    recommends one, with the difference and its interval. It may recommend all of the pool, or none of it.
 
     \b
     Examples:
@@ -119,24 +119,24 @@ def select(
     if own is not None:
         settings = standard_settings(n_clusters, seed)
         if is_given("selector") or preset:
-            settings[f"{selector}, as asked"] = fitted
+            settings[f"{selector}, as given"] = fitted
         sets = (np.asarray(own.features), own.labels), (merged.features, merged.labels), np.asarray(unlabeled.features)
         diagnosis = diagnose(*sets, n_clusters, settings, n_draws, seed)
-    asked: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
-    asked |= {"selector": repr(fitted), "seed": seed}
+    request: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
+    request |= {"selector": repr(fitted), "seed": seed}
     if backbone := merged.tables[0].header.backbone.get("name"):
-        asked["backbone"] = backbone
+        request["backbone"] = backbone
     written = [] if out is None else [out, save_selection(out, result, unlabeled)]
     if figures or html:
         from justright.report.selection_report import write_selection_report  # matplotlib is slow to import
 
-        files, problem = write_selection_report(result, asked, diagnosis, figures, html, seed)
+        files, problem = write_selection_report(result, request, diagnosis, figures, html, seed)
         written += files
         if problem:
             terminal.say(f"No example images: {problem}")
     for file in written:
         terminal.say(f"Written: {file}")
-    value = {"asked": asked} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
+    value = {"asked": request} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
     _show(terminal, result, diagnosis)
     lines = [f"{result.summary()}."]
     lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how(), diagnosis.caveat]
@@ -148,7 +148,7 @@ def _show(terminal: Terminal, result: Selection, diagnosis: Diagnosis | None) ->
     if result.stability is not None:
         share = result.stability.kept_share
         n_always, n_never = int((share == 1).sum()), int((share == 0).sum())
-        columns = ("always kept", "now and then", "never kept", "a weight varies by")
+        columns = ("always kept", "sometimes kept", "never kept", "std of a weight")
         row = (n_always, len(share) - n_always - n_never, n_never, float(result.stability.weight_std.mean()))
         terminal.table(f"Classes over {result.stability.n_resamples} resamples", columns, [row])
     if diagnosis is not None:

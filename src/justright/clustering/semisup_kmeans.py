@@ -11,8 +11,7 @@ from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
 from justright.clustering.arrays import like, row_blocks, squared_norms, sum_by_group
-from justright.clustering.lloyd import Points, lloyd, nearest_two
-from justright.clustering.plusplus import SeedingOrder
+from justright.clustering.lloyd import Points, SeedingOrder, lloyd, nearest_two
 from justright.geometry import unit_rows
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError

@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 
 from justright.clustering import SemiSupKMeans
 from justright.clustering.arrays import like
-from justright.clustering.plusplus import SeedingOrder
+from justright.clustering.lloyd import SeedingOrder
 from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
 from justright.evaluation import Counts, match_counts
 from justright.utils.context import track

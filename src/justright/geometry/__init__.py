@@ -1,8 +1,7 @@
 """Pure functions on arrays: centroids, similarities, distances, optimal transport, the beta density."""
 
 from justright.geometry.beta import DOMAINS, beta_density, to_unit_interval
-from justright.geometry.class_sums import ClassSums
-from justright.geometry.rows import evenly_spaced, row_chunks, row_norms, unit_rows
+from justright.geometry.rows import ClassSums, evenly_spaced, row_chunks, row_norms, unit_rows
 from justright.geometry.similarity import (
     CosineQuantile,
     cosine_similarity,

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from justright.selection.base import Selector
+from justright.selection.base import OwnSelector, RandomSelector, Selector, UniformSelector
 from justright.selection.beta import BetaSelector, harden
 from justright.selection.bins import BinsSelector
 from justright.selection.class_weights import ClassWeights, ImageWeights, Remark, SelectionPlot
 from justright.selection.cui import CuiSelector
 from justright.selection.shards import PoolFeatures, TargetFeatures
-from justright.selection.simple import OwnSelector, RandomSelector, UniformSelector
 from justright.selection.stability import Stability, stability
 from justright.utils.file_rows import FileRows, row_shards
 from justright.utils.parallel import ENGINES, Engine
