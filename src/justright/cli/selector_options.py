@@ -77,8 +77,8 @@ def selector_options() -> list[SelectorOption]:
     owners.pop("seed", None)
     text = (
         "paper: as in its equations and tables. official: Beta as in its public code. In discover both weigh the "
-        "classes of --labeled too, and with official the contrastive loss of simgcd and mugcd is not weighted; the public code "
-        "has no other methods, which use weights as usual."
+        "classes of --labeled too, and with official the contrastive loss of simgcd and mugcd is not weighted; other "
+        "methods, which the public code does not have, use weights as usual."
     )
     preset = SelectorOption(["--preset"], type=click.Choice(list(PRESETS)), help=text)
     return [*(_option(key, by_selector) for key, by_selector in owners.items()), preset]
