@@ -50,12 +50,12 @@ def test_stability_is_shown_where_it_was_asked_for(finished):
     table = table.append_column("weight_std", pa.array(np.full(n, 0.125)))
     html = shown(finished, Selection(saved.images, table, saved.about), PageImages(Missing("gone"), 0))
     assert "kept in resamples %" in html
-    assert "weight varies by" in html
+    assert "weight std" in html
     assert ">0.125<" in html
 
 
 def test_without_features_the_rest_is_shown(own_run):
     own_run.path.joinpath("pool.features").rename(own_run.path / "elsewhere")
     said = text_of(shown(own_run, own_run.selection, PageImages(Missing("gone"), 0)))
-    assert "The nearest cluster of a class cannot be told: there are no frozen features" in said
+    assert "The nearest cluster of each class is unknown: there are no frozen features" in said
     assert own_run.selection.classes["class_name"][0].as_py() in said

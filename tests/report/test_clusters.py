@@ -33,7 +33,7 @@ def test_every_cluster_has_a_card_with_its_numbers_and_sheets(finished):
         assert f"known class <bdi>{known}</bdi> {cosine:.2f}, new cluster <bdi>{cluster}</bdi> {other:.2f}" in row
         assert f'alt="central images of {view.category.name}"' in row
         assert (f'alt="outliers of {view.category.name}"' in row) == (len(view.rows) >= 4)
-    assert "Like none of the categories: 3 images" in text_of(html)
+    assert "Unlike all categories: 3 images" in text_of(html)
     assert "after training" in text_of(html)
 
 
@@ -47,28 +47,28 @@ def test_cards_come_in_the_order_of_a_persons_time_and_the_page_says_so(finished
     names = re.findall(r"<tr><td></td><td><bdi>(.*?)</bdi>", table)
     assert len(names) > 5
     assert names == sorted(names, key=lambda name: -wrong[name])
-    assert "First come those where most images are likely wrong" in text_of(html)
+    assert "Sorted by the expected number of wrong images" in text_of(html)
 
 
 def test_without_tuned_features_the_frozen_ones_serve(own_run):
     (own_run.path / "tuned.npy").unlink()
     said = text_of(shown(own_run, PageImages(Missing("gone"), 0)))
     assert "before training" in said
-    assert "No images to show: gone." in said
+    assert "No images: gone." in said
     own_run.path.joinpath("target.features").rename(own_run.path / "elsewhere")
     del own_run.__dict__["frozen"]
-    assert "images go by confidence" in text_of(shown(own_run, PageImages(Missing("gone"), 0)))
+    assert "images are sorted by confidence" in text_of(shown(own_run, PageImages(Missing("gone"), 0)))
 
 
-def test_a_doubt_is_shown_with_images_that_decide_it_and_how_often_such_a_doubt_is_right(finished):
+def test_two_kinds_is_shown_with_deciding_images_and_belongs_with_is_not(finished):
     html = shown(finished, PageImages(finished.target, 10**7))
     two, belongs = finished.doubts
     names = [category.name for category in finished.predictions.categories]
     assert f"may be two kinds: see {len(two.rows)} images" in text_of(html)
-    assert f"may belong with <bdi>{names[0]}</bdi>: see {len(belongs.rows)} images" in html
-    for doubt in (two, belongs):
-        assert html.count(f'alt="images that decide about {names[doubt.category]}"') == 1
-    assert html.count("images that decide about") == 2
+    assert html.count(f'alt="images that decide about {names[two.category]}"') == 1
+    assert html.count("images that decide about") == 1
+    assert belongs.other is not None
+    assert "belong with" not in html
     assert "right in 68 of 100 cases" in text_of(html)
 
 

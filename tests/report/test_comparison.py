@@ -53,7 +53,7 @@ def test_own_labels_alone_are_the_baseline_where_a_run_has_them():
 def test_what_cannot_be_compared_is_said():
     runs = (fake_run("a", **PRINTS), fake_run("b", accuracy=None, fingerprints={"target": {"content": "b"}}))
     said = " ".join(Comparison(runs).warnings())
-    assert "did not see the same target" in said
+    assert "have different target images" in said
     assert "Without scores: b." in said
     assert Comparison(runs).changes() == []
 

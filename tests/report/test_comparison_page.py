@@ -39,7 +39,7 @@ def test_numbers_are_those_of_the_runs(compared):
     assert "selector beta beta none" in said
     assert "labeled-search: 24 (22 to 27)" in said
     assert "not estimated" in said
-    assert "nothing was selected" in said
+    assert "no selection" in said
     weight = comparison.runs[0].run.selection.classes["weight"].to_numpy()
     assert f"beta-0 {int((weight > 0).sum())} {len(weight)}" in said
 
@@ -97,12 +97,12 @@ def test_the_page_begins_with_the_verdict_and_the_chart_and_settings_come_last(c
 @pytest.mark.parametrize(("selector", "title"), [("own", "own labels alone"), ("none", "no selection")])
 def test_the_caption_says_which_runs_others_are_compared_with(selector, title):
     said = text_of(shown("verdict", fake_run("a"), fake_run("b", selector=selector)))
-    assert f"orange are runs with {title}." in said
+    assert f"runs with {title} are orange." in said
 
 
 def test_without_a_run_to_compare_with_nothing_is_claimed():
     assert page_of(fake_run("a"), fake_run("b", seed=1)).changes() is None
-    assert "cannot be told" in shown("verdict", fake_run("a"), fake_run("b", seed=1))
+    assert "cannot show whether it is more than chance" in shown("verdict", fake_run("a"), fake_run("b", seed=1))
     assert "justright review" in shown("verdict", fake_run("a", accuracy=None), fake_run("b", accuracy=None))
     assert page_of(fake_run("a", accuracy=None), fake_run("b", accuracy=None)).scores() is None
 
@@ -117,7 +117,7 @@ def test_without_truth_the_page_shows_agreement_and_no_part_that_has_nothing_to_
     check(html)
     titles = ["Agreement", "Number of categories", "Settings", "Timings"]
     assert re.findall(r"<h2>(.*?)</h2>", html) == titles
-    assert "cannot be told" not in html
+    assert "cannot show whether it is more than chance" not in html
     [pair] = comparison.agreement.pairs
     assert str(pair) in text_of(html.partition("<nav")[0])
     n_different = int((~pair.is_same).sum())

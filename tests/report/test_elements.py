@@ -43,7 +43,7 @@ def test_numbers_of_a_column_have_the_decimals_that_tell_them_apart():
 def test_empty_cells_do_not_make_a_column_text_but_words_do():
     assert Table(["n"], [(None,), (0.0,)]).decimals == [0]
     assert Table(["n"], [(None,), (None,)]).decimals == [None]
-    assert Table(["n"], [("no such images",), (0.5,)]).decimals == [None]
+    assert Table(["n"], [("no images",), (0.5,)]).decimals == [None]
     assert Table(["n"], [(True,)]).decimals == [None]
     assert Table(["n"], []).decimals == [None]
 
@@ -129,7 +129,7 @@ def test_no_invisible_character_reaches_a_page(macros):
 
 
 def test_links_of_the_contents_lead_to_sections(macros):
-    parts = [PagePart("a", "One", Missing("it is not there")), PagePart("note", "Two", {"said": "here it is"})]
+    parts = [PagePart("a", "One", Missing("it is not there")), PagePart("note", "Two", {"text": "here it is"})]
     html = str(macros.sections(parts, macros))
     assert re.findall(r'href="#(\w+)"', html) == re.findall(r'<section id="(\w+)">', html) == ["a", "note"]
     assert "<p class=soft>it is not there.</p>" in html

@@ -60,7 +60,7 @@ def test_images_that_cannot_be_read_are_left_out_and_counted(images):
     assert opened(first).size == (16, 16)
     assert second is None
     (said,) = remarks(page_images)
-    assert said.startswith("2 of 3 images could not be read any more, e.g. a/0.png")
+    assert said.startswith("2 of 3 images could not be read, e.g. a/0.png")
 
 
 def test_the_budget_is_kept_and_what_is_left_out_is_said(images):
@@ -68,7 +68,7 @@ def test_the_budget_is_kept_and_what_is_left_out_is_said(images):
     full = list(PageImages(images, 10**6).sheets(orders))
     page_images = PageImages(images, cost(full[:2]) + 10)
     assert [bool(each) for each in page_images.sheets(orders)] == [True, True] + [False] * 8
-    assert remarks(page_images) == ["8 sheets of images were left out to keep this page small."]
+    assert remarks(page_images) == ["8 sheets of images are omitted to keep this page small."]
 
 
 def test_the_richest_plan_that_fits_is_taken(images):
@@ -91,7 +91,7 @@ def test_sheets_that_told_the_cost_are_not_drawn_again(images):
 def test_without_images_there_is_a_reason():
     page_images = PageImages(Missing("the disk is gone"), 1000)
     assert page_images.sheet(order(1)) is None
-    assert remarks(page_images) == ["No images to show: the disk is gone."]
+    assert remarks(page_images) == ["No images: the disk is gone."]
 
 
 def test_a_photo_is_its_middle_square_and_what_is_small_stays_as_it_is(tmp_path):

@@ -38,8 +38,8 @@ def test_files_that_were_left_out_are_counted_and_listed(own_run):
         write_left_out(own_run.path, files)
         return left_out_part(RunFolder(own_run.path))
 
-    assert left_out_part(own_run) == Missing("The run does not say which files it left out")
-    assert said([]) == Missing("No file was left out")
+    assert left_out_part(own_run) == Missing("The run has no list of skipped files")
+    assert said([]) == Missing("No files were skipped")
     some = [LeftOut(f"/photos/<{n}>.jpg", "target", "not_an_image", "no <image>") for n in range(3)]
     html = part("run", "left_out", said(some))
     assert "3 files were skipped: 3 unreadable (<0>.jpg, <1>.jpg, <2>.jpg)." in unescape(text_of(html))

@@ -33,11 +33,11 @@ def test_the_way_to_do_it_again(finished):
     said = text_of(part("run", "again", reproduction(finished.about)))
     for words in (finished.about["command"], "version of torch 2.13.0", "fingerprint of pool " + "a" * 32, "seed 0"):
         assert words in said
-    assert "does not say its command" in part("run", "again", reproduction({}))
+    assert "has no record of its command" in part("run", "again", reproduction({}))
 
 
 def test_seconds_add_up(finished):
     said = text_of(part("run", "seconds", timings(finished.about)))
     assert "train 18.0 75" in said
     assert f"all {sum(finished.about['seconds'].values()):.1f} 100" in said
-    assert "does not say how long" in timings({"seconds": None}).reason
+    assert "has no timings" in timings({"seconds": None}).reason

@@ -50,7 +50,7 @@ def test_the_numbers_of_the_sentence_are_those_of_the_predictions(finished):
     lead = text_of(re.search("<p class=lead>.*?</p>", shown(finished))[0])
     assert re.sub(" (?=[,.])", "", lead).strip() == (
         f"{len(images)} images: {len(known)} in {len({each['category'] for each in known})} known classes, "
-        f"{len(new)} in {len({each['category'] for each in new})} new clusters, {n_neither} like none of them. "
+        f"{len(new)} in {len({each['category'] for each in new})} new clusters, {n_neither} unlike all categories. "
         f"We expect {expected['low']} to {expected['high']} of {len(images)} images to be right (90 % interval). "
         f"{n_uncertain} of them are uncertain; look first at {', '.join(first)}."
     )
@@ -73,15 +73,15 @@ def test_the_numbers_of_the_sentence_are_those_of_the_predictions(finished):
         ),
         (
             ([0.9, 0.9, 0.1], 1, 1, [0] * 3, 1),
-            "3 images: 2 in 1 known class, 1 like none of them. We expect 0 to 3 of 3 images to be right "
+            "3 images: 2 in 1 known class, 1 unlike all categories. We expect 0 to 3 of 3 images to be right "
             "(90 % interval). 1 of them is uncertain.",
         ),
         (
             ([1.0, 0.9, 0.1], 1, 1, [0] * 3, 0, 1),
-            "3 images: 3 in 1 known class (1 of them labeled before). We expect 0 to 2 of 2 other images to be right "
+            "3 images: 3 in 1 known class (1 already labeled). We expect 0 to 2 of 2 other images to be right "
             "(90 % interval). 1 of them is uncertain.",
         ),
-        ((1.0, 1, 1, [0], 0, 1), "1 image: 1 in 1 known class (1 of them labeled before)."),
+        ((1.0, 1, 1, [0], 0, 1), "1 image: 1 in 1 known class (1 already labeled)."),
     ],
 )
 def test_what_is_not_there_is_not_said(case, said):
@@ -92,7 +92,7 @@ def test_a_published_assignment_says_what_its_confidence_rests_on_and_expects_no
     about = own_run.about | {"answer": "method", "expected_right": None, "calibrated_on": "held-out labeled images"}
     own_run.save_about(about)
     said = text_of(shown(RunFolder.open(own_run.path)))
-    assert "Confidence rests on held-out labeled images; look first at" in said
+    assert "Confidence is based on held-out labeled images; look first at" in said
     assert "expect" not in said
     assert "uncertain" not in said
 
@@ -101,7 +101,7 @@ def test_a_run_of_an_earlier_version_is_shown_without_what_it_does_not_say(own_r
     about = {name: each for name, each in own_run.about.items() if name not in ("expected_right", "calibrated_on")}
     own_run.save_about(about)
     said = text_of(shown(RunFolder.open(own_run.path)))
-    assert "like none of them. Look first at" in said
+    assert "unlike all categories. Look first at" in said
     assert "expect" not in said
 
 

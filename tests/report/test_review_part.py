@@ -72,7 +72,7 @@ def test_what_became_of_the_images_in_words():
         None, "merged into gull", "0", None,
     ]  # fmt: skip
     assert said(reviewed(n_images=0, elsewhere=(("gull", 6), ("tern", 3)), n_rejected=1))[1:] == [
-        "no image left", "0", "6 in gull, 3 in tern, 1 rejected",
+        "no images left", "0", "6 in gull, 3 in tern, 1 rejected",
     ]  # fmt: skip
     assert said(reviewed(n_images=14))[2:] == ["14", None]
     places = tuple((f"cluster {n}", 9 - n) for n in range(6))
@@ -86,7 +86,7 @@ def test_clusters_that_the_review_made_are_listed_the_largest_first():
     html = html_checks.part("run", "made_in_review", {"made": made_table(made), "n_made": len(made)})
     names = re.findall(r"<bdi>(made \d+)</bdi>", html)
     assert names == [f"made {n}" for n in range(MOST_MADE + 2, 2, -1)]
-    assert "The 3 smallest are left out here" in html
+    assert "The 3 smallest are omitted here" in html
     assert not html_checks.part("run", "made_in_review", {"made": made_table(()), "n_made": 0}).strip()
 
 
@@ -104,8 +104,8 @@ def test_the_summary_counts_clusters_and_reviewers_and_gives_the_interval(finish
     assert "About 81.2 % of the images were in the right cluster, [71.0, 88.9] at 95%: 30 of 240" in summary(finished)
     assert "same checks, interval 0.66 times as long. 210 more checks tell it to 4 points." in summary(finished)
     monkeypatch.setattr(clusters, "findings", lambda run: Review(("anna",), 24, {"open": 24}, None, {}, (), 195))
-    assert "1 reviewer looked at 0 of 24 clusters. No image was checked at random" in summary(finished)
-    assert "about 195 checks tell it to 4 points" in summary(finished)
+    assert "1 reviewer looked at 0 of 24 clusters. No random checks" in summary(finished)
+    assert "about 195 checks give it within ±4 points" in summary(finished)
 
 
 def test_the_page_tells_what_reviewers_said_about_each_cluster(bare_run):
@@ -130,10 +130,10 @@ def test_the_page_tells_what_reviewers_said_about_each_cluster(bare_run):
     assert (first["images"], first["images after review"]) == (str(sizes[new[0]]), str(sizes[new[0]] + sizes[new[2]]))
     assert card_of(html, names[1])["verdict"] == "rejected by anna"
     assert card_of(html, names[2])["verdict"] == "merged into alpha"
-    assert card_of(html, names[3])["images that left"] == f"2 in cluster-{n_clusters}"
+    assert card_of(html, names[3])["images moved away"] == f"2 in cluster-{n_clusters}"
     assert card_of(html, opened.predictions.categories[0].name)["verdict"] == "kept by anna"
     assert "verdict" not in card_of(html, names[4])
-    assert "Clusters that were made in the review: 1" in text_of(part(html))
+    assert "Clusters created in the review: 1" in text_of(part(html))
     assert "Nobody has reviewed" not in html
 
 
@@ -143,7 +143,7 @@ def test_without_a_review_the_page_says_how_to_make_one(bare_run, report):
     check(html)
     assert "<code>justright review &#39;my &lt;run&gt;&#39;</code>" in part(html)
     assert "name by reviewers" not in html
-    assert "Nobody has reviewed these clusters yet" in text_of(part(report))
+    assert "These clusters have not been reviewed yet" in text_of(part(report))
 
 
 @pytest.mark.parametrize("damage", ["lost line", "noise", "folder"])

@@ -31,10 +31,10 @@ PARTS = [
     "Errors",
     "Selection",
     "Labeled images and target",
-    "Left out",
+    "Skipped files",
     "Number of categories",
     "Training",
-    "What was asked",
+    "Settings",
     "Timings",
     "How to reproduce",
 ]
@@ -109,7 +109,7 @@ def test_curves_and_k_are_those_of_the_files(report, finished):
     records = finished.metrics
     assert f"{len(records)} epochs. The loss went from {records[0]['loss']:.4g} to {records[-1]['loss']:.4g}." in said
     assert "labeled-search 24 22 to 27" in said
-    assert "The K that was used lies outside the interval of labeled-search" in said
+    assert "The K used is outside the interval of labeled-search" in said
 
 
 def test_curves_of_all_seeds_and_of_their_heads_are_shown(bare_run):
@@ -127,7 +127,7 @@ def test_curves_of_all_seeds_and_of_their_heads_are_shown(bare_run):
     html = RunPage(run, picture_share=0.0).html()
     check(html)
     said = text_of(html)
-    assert "no training records" not in said
+    assert "No training records" not in said
     assert "seed 2: 3 of 12 epochs. The loss went from 20 to 18. seed 10: 3 of 12 epochs. The loss" in said
     assert "Heads alone, before the network was tuned seed 2: 2 of 50 epochs. The loss went from 20 to 19." in said
     assert said.index("Heads alone") < said.index("3 of 12 epochs")
@@ -161,11 +161,11 @@ def test_missing_parts_are_said_and_the_others_stay(own_run):
     said = text_of(html)
     assert re.findall(r"<h2>(.*?)</h2>", html) == FIRST[:2] + PARTS
     for words in (
-        "every labeled image weighs the same",
-        "no training records",
+        "all labeled images have the same weight",
+        "No training records",
         "K was not estimated",
         "justright review",
-        "sheets of images were left out",
+        "sheets of images are omitted",
     ):
         assert words in said
     assert 'alt="central' not in html
@@ -189,7 +189,7 @@ def test_damaged_files_do_not_take_the_page_down(own_run):
     html = RunPage(RunFolder.open(own_run.path)).html()
     check(html)
     assert text_of(html).count("cannot be") >= 4
-    assert "No labels of the target were given" not in html, "there are labels; only the scores are torn"
+    assert "No the run has no labels of the target" not in html, "there are labels; only the scores are torn"
 
 
 def with_names(run, names):
@@ -332,7 +332,7 @@ def test_thousands_of_clusters_and_classes_stay_below_the_limit(noise, tmp_path,
     assert html.count('alt="central images of') == 2000, "every cluster is seen"
     said = text_of(html)
     assert "in 1,950 new clusters" in said
-    assert "200 classes in the middle are left out here" in said
+    assert "200 classes in the middle are omitted here" in said
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def test_scores_are_those_of_the_file(finished):
         value = getattr(scores, name)
         assert f"{name.capitalize()} {100 * value:.1f} [{100 * low:.1f}, {100 * high:.1f}]" in said
     assert f"NMI {scores.nmi:.3f}" in said
-    assert "seed of training is not in them" in said
+    assert "do not include the variation between seeds" in said
 
 
 def test_labels_that_selection_left_out_have_their_own_row(finished, own_run):
@@ -26,7 +26,7 @@ def test_labels_that_selection_left_out_have_their_own_row(finished, own_run):
     replace(finished.scores, old_kept=0.5).save(own_run.path / "scores.json")
     assert "labels kept" not in text_of(part("run", "scores", scores_part(finished)))
     assert "Old, labels kept 50.0" in text_of(part("run", "scores", scores_part(own_run)))
-    assert percent(replace(finished.scores, old=math.nan), "old") == "no such images"
+    assert percent(replace(finished.scores, old=math.nan), "old") == "no images"
 
 
 def test_names_count_stands_beside_the_accuracy_where_the_file_has_it(finished, own_run):
@@ -77,4 +77,4 @@ def test_without_truth_it_is_said_what_helps(own_run):
     assert "justright review" in part("run", "scores", scores_part(own_run))
     found = judged(own_run)
     assert isinstance(found, Missing)
-    assert "labels of the target were given" in errors_part(found, own_run.predictions).reason
+    assert "the run has no labels of the target" in errors_part(found, own_run.predictions).reason

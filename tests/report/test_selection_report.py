@@ -60,20 +60,20 @@ def test_images_are_those_of_the_heaviest_and_the_lightest_classes(result, monke
 def test_of_equal_weights_none_is_the_least(result):
     selector = UniformSelector().fit_stream(result.pool, row_shards(result.pool.tables[0].features))
     equal = Selection.of("none", selector, result.pool)
-    assert list(example_sheet(equal, seed=0)) == ["Weigh most"]
+    assert list(example_sheet(equal, seed=0)) == ["Largest weights"]
 
 
 def test_images_that_cannot_be_found_are_told(weighed):
-    with pytest.raises(JustrightError, match="does not say where its images are"):
+    with pytest.raises(JustrightError, match="has no paths of its images"):
         example_sheet(weighed("none", UniformSelector()), seed=0)
 
 
 def test_the_sheet_is_an_svg_document_with_every_name_and_image_inside():
     most = tuple(ClassExamples(f"<{n}> & co", "near", ("data:,a", "data:,b")) for n in range(3))
-    root = ET.fromstring(draw_sheet({"Weigh most": most, "Weigh least": most[:1]}))
+    root = ET.fromstring(draw_sheet({"Largest weights": most, "Smallest weights": most[:1]}))
     texts = [each.text for each in root.iter(f"{SVG}text")]
-    assert texts[:2] == ["Weigh most", "<0> & co  ·  near"]
-    assert texts[4:] == ["Weigh least", "<0> & co  ·  near"]
+    assert texts[:2] == ["Largest weights", "<0> & co  ·  near"]
+    assert texts[4:] == ["Smallest weights", "<0> & co  ·  near"]
     assert len(list(root.iter(f"{SVG}image"))) == 8
     heights = [float(each.get("y")) for each in root.iter(f"{SVG}text")]
     assert heights == sorted(heights)
@@ -102,7 +102,7 @@ def test_the_page_asks_the_network_for_nothing(written):
 def test_the_page_says_everything_without_scripts(written):
     result, files, problem, html = written
     assert [file.name for file in files] == ["weights.svg", "page.html"]
-    assert "does not say where its images are" in problem
+    assert "has no paths of its images" in problem
     without = re.sub(r"<script>.*?</script>", "", html, flags=re.S)
     for name in ("birds/0", "&lt;pets&gt; &amp; co/3", "&lt;birds&gt;", result.summary(), "Take bins"):
         assert name in without
@@ -125,9 +125,9 @@ def test_a_long_table_of_classes_is_cut_in_the_middle(weighed, monkeypatch):
     result = weighed("none", UniformSelector())
     html = selection_page(result, {}, {}, Missing("the disk is gone"))
     check(html)
-    assert f"{len(result.pool.origins) - 4} classes in the middle are left out here" in html
+    assert f"{len(result.pool.origins) - 4} classes in the middle are omitted here" in html
     assert html.count("<tr><td>birds") + html.count("<tr><td>&lt;pets") >= 4
-    assert "No images to show: the disk is gone" in html
+    assert "No images: the disk is gone" in html
     assert "Would another selection" not in html
 
 
@@ -137,7 +137,7 @@ def test_the_figure_and_the_page_are_written_where_they_are_asked_for(weighed, t
     assert files == [tmp_path / "drawn" / "weights.svg", tmp_path / "w.html"]
     assert all(file.exists() for file in files)
     assert "photos" in files[1].read_text(encoding="utf-8")
-    assert problem == "the feature store does not say where its images are"
+    assert problem == "the feature store has no paths of its images"
 
 
 @pytest.mark.parametrize("place", ["figures", "page"])

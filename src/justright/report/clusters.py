@@ -19,23 +19,23 @@ from justright.review.findings import Review, ReviewedCluster, findings
 from justright.runs.run_folder import RunFolder
 from justright.utils.types import Array
 
-MOST_CLUSTERS = 3000  # more cards than this are cut: those stay where most images are likely wrong
-# central images, outliers, pixels a side, columns: the more clusters, the less of each, so that all are there
+MOST_CLUSTERS = 3000  # more cards than this are omitted, those with the fewest expected errors
+# central images, outliers, pixels per side, columns: fewer images per cluster if there are many clusters
 LAYOUTS = ((18, 4, 64, 6), (12, 4, 48, 6), (8, 2, 40, 8), (6, 2, 32, 6), (4, 1, 28, 4), (3, 1, 24, 3))
 COLUMNS = ("picture", "cluster", "images", "confidence %", "nearest", "apart", "neither", "outliers")
-# where confidences are probabilities
+# if confidences are calibrated
 CALIBRATED = (*COLUMNS[:3], "expected purity %", "likely wrong", *COLUMNS[4:7], "doubt", "decided by", "outliers")
 N_DECIDING = 8
 N_NEITHER = 24
 LONGEST_ALT = 60
-REVIEW_COLUMNS = ("name by reviewers", "verdict", "images after review", "images that left")
-MOST_REVIEWERS, MOST_PLACES, MOST_MADE = 3, 3, 500  # longer lists are summed up: a page has to stay small
+REVIEW_COLUMNS = ("name by reviewers", "verdict", "images after review", "images moved away")
+MOST_REVIEWERS, MOST_PLACES, MOST_MADE = 3, 3, 500  # longer lists are shortened to keep the page small
 DONE = {"keep": "kept", "reject": "rejected"}
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is near a category, which helps to name it; None where there is no such thing, or no features."""
+    """What is near a category, which helps to name it; None without features or neighbors."""
 
     known: tuple[str, float] | None = None  # the known class with the nearest centroid, other than itself; the cosine
     cluster: tuple[str, float] | None = None  # the same among discovered clusters
@@ -44,24 +44,24 @@ class Surroundings:
 
 @dataclass(frozen=True, eq=False)
 class ClusterView:
-    """A category and its images."""
+    """A category with its images."""
 
     number: int  # of the category in the predictions
     category: Category  # its name and kind
-    rows: Int[Array, " rows"]  # of the target, from the most to the least central; without those called neither
-    n_neither: int  # how many images were called neither
-    purity: float | None  # the mean confidence of its images that nobody labeled; None where there are none
-    n_likely_wrong: float  # how many images are expected not to be of the category: the sum of one less the confidence
+    rows: Int[Array, " rows"]  # of the target, most central first; without images unlike all categories
+    n_neither: int  # number of images unlike all categories
+    purity: float | None  # mean confidence of its predicted images; None if there are none
+    n_likely_wrong: float  # expected number of wrong images: the sum of 1 - confidence
     near: Surroundings = Surroundings()
     doubt: Doubt | None = None
 
     @property
     def n_images(self) -> int:
-        """All images of the category, those called neither too."""
+        """All images of the category, including those unlike all categories."""
         return len(self.rows) + self.n_neither
 
     def ends(self, n_central: int, n_outlying: int) -> tuple[Int[Array, " central"], Int[Array, " outlying"]]:
-        """The images in the middle, and those at the edge with the farthest first; at most a quarter is edge."""
+        """Central images, and outliers with the farthest first; at most a quarter are outliers."""
         n_edge = min(n_outlying, len(self.rows) // 4)
         n_middle = min(n_central, len(self.rows) - n_edge)
         return self.rows[:n_middle], self.rows[len(self.rows) - n_edge :][::-1]
@@ -70,15 +70,17 @@ class ClusterView:
 def look_at_clusters(
     predictions: Predictions, features: Float[Array, "target dim"] | None, doubts: Sequence[Doubt] = ()
 ) -> list[ClusterView]:
-    """Every category that has an image, the one with most images likely wrong first. Without features rows go by
-    confidence, and nothing is known to be near."""
+    """Describe every category with images, those with the most expected errors first.
+
+    Without features, images are ordered by confidence, and neighbors are unknown.
+    """
     centrality = predictions.confidence.astype(np.float64)
     near: dict[int, Surroundings] = {}
     if features is not None and len(predictions):
         sums, of_directions = ClassSums().update(features, predictions.cluster), ClassSums()
         unit = unit_rows(sums.centroids())
         place, cosines = np.searchsorted(sums.classes, predictions.cluster), []
-        for block in row_chunks(features):  # a block in memory at a time
+        for block in row_chunks(features):  # one block in memory at a time
             own, place = place[: len(block)], place[len(block) :]
             rows = unit_rows(block)
             of_directions.update(rows, own)
@@ -88,7 +90,8 @@ def look_at_clusters(
         found = _surroundings(categories, unit, of_directions.centroids())
         near = dict(zip(sums.classes.tolist(), found, strict=True))
     by_cluster = np.split(np.lexsort((-centrality, predictions.cluster)), np.cumsum(predictions.sizes))
-    views, by_category = [], {doubt.category: doubt for doubt in doubts}
+    # "belongs with" is not shown: it was right in 4 of 22 judged cases
+    views, by_category = [], {doubt.category: doubt for doubt in doubts if doubt.other is None}
     for number, (category, rows) in enumerate(zip(predictions.categories, by_cluster[:-1], strict=True)):
         if len(rows):
             is_neither, is_open = predictions.is_neither[rows], ~predictions.is_given[rows]
@@ -102,13 +105,13 @@ def look_at_clusters(
 def _surroundings(
     categories: Sequence[Category], unit: Float[Array, "clusters dim"], mean_direction: Float[Array, "clusters dim"]
 ) -> list[Surroundings]:
-    """The surroundings of each category, from directions of centroids and mean directions of images."""
+    """Compute the surroundings of each category from unit centroids and mean unit features."""
     is_known = np.array([category.kind == "known" for category in categories])
     found = []
-    for place in range(len(unit)):  # a row at a time: all pairs of many thousands would fill the memory
+    for place in range(len(unit)):  # row by row: all pairs of many thousands would not fit into memory
         is_other = np.arange(len(unit)) != place
         cosine = unit @ unit[place]
-        of_images = unit @ mean_direction[place]  # the mean over cosines is the cosine of the mean, for directions
+        of_images = unit @ mean_direction[place]  # the mean of cosines is the product with the mean direction
         apart = float(of_images[place] - of_images[is_other].max()) if is_other.any() else None
         nearest: dict[str, tuple[str, float]] = {}
         for name, side in (("known", is_known), ("cluster", ~is_known)):
@@ -120,7 +123,7 @@ def _surroundings(
 
 
 def target_features(run: RunFolder) -> tuple[Float[Array, "target dim"] | None, str]:
-    """What tells how central an image is, and where it comes from: "after training", "before training" or nowhere."""
+    """Features that tell how central an image is, and their source: "after training", "before training" or ""."""
     tuned, frozen = optional(lambda: run.tuned), optional(lambda: run.frozen)
     for features, source in ((tuned, "after training"), (frozen and frozen[1].features, "before training")):
         if features is not None and features.ndim == 2 and len(features) == len(run.predictions):
@@ -135,19 +138,19 @@ def cluster_cards(
     review: Review | None = None,
     is_calibrated: bool = False,
 ) -> Values:
-    """Discovered clusters, known classes, and what was called neither, in the order of the views."""
+    """Cards of discovered clusters and known classes, and images unlike all categories, in the order of the views."""
     groups = {kind: [view for view in views if view.category.kind == kind] for kind in ("discovered", "known")}
     shares = {"discovered": len(groups["discovered"]) / max(len(views), 1), "known": 1.0}
     cards = {
         kind: {
-            "cards": _cards(group, predictions, page_images, shares[kind], review, is_calibrated) if group else None,
+            "cards": _cards(group, page_images, shares[kind], review, is_calibrated) if group else None,
             "n_clusters": len(group),
         }
         for kind, group in groups.items()
     }
     neither = np.flatnonzero(predictions.is_neither)
     least_sure = neither[np.argsort(predictions.confidence[neither], kind="stable")][:N_NEITHER]
-    order = SheetOrder(least_sure, LAYOUTS[0][2], 8, "images that look like none of the categories")
+    order = SheetOrder(least_sure, LAYOUTS[0][2], 8, "images unlike all categories")
     return {
         **cards,
         "is_calibrated": is_calibrated,
@@ -160,23 +163,19 @@ def cluster_cards(
 
 
 def nearest_words(view: ClusterView) -> Words:
-    """The line that helps to name a cluster: the nearest known class, the nearest other cluster, and their cosines."""
+    """The nearest known class and the nearest other cluster, with their cosines."""
     sides = ((view.near.known, "known class "), (view.near.cluster, "new cluster "))
     return join(", ", [(kind, Name(side[0]), f" {side[1]:.2f}") for side, kind in sides if side])
 
 
-def doubt_words(view: ClusterView, predictions: Predictions) -> Words:
-    """What the category may be, and how many images decide it."""
-    if view.doubt is None:
-        return ()
-    n, other = len(view.doubt.rows), view.doubt.other
-    said = ("may be two kinds",) if other is None else ("may belong with ", Name(predictions.categories[other].name))
-    return (*said, f": see {n:,} image{'' if n == 1 else 's'}")
+def doubt_text(view: ClusterView) -> str | None:
+    """A hint that the cluster may be two kinds, and how many images decide it."""
+    n = len(view.doubt.rows) if view.doubt else 0
+    return f"may be two kinds: see {n:,} image{'' if n == 1 else 's'}" if view.doubt else None
 
 
 def _cards(
     views: Sequence[ClusterView],
-    predictions: Predictions,
     page_images: PageImages,
     share: float,
     review: Review | None,
@@ -188,22 +187,22 @@ def _cards(
     rows, n, deciding = [], len(shown), iter(sheets[2 * len(shown) :])
     for view, central, edge in zip(shown, sheets[: 2 * n : 2], sheets[1 : 2 * n : 2], strict=True):
         purity = None if view.purity is None else 100 * view.purity
-        doubt = doubt_words(view, predictions) or None
+        doubt = doubt_text(view)
         about = central, Name(view.category.name)
-        said = () if review is None else review_cells(review.clusters.get(view.number), view.n_images)
+        reviewed = () if review is None else review_cells(review.clusters.get(view.number), view.n_images)
         near = nearest_words(view) or None, view.near.apart, view.n_neither or None
         decided_by = next(deciding) if doubt else None
         sure = (purity, round(view.n_likely_wrong), *near, doubt, decided_by) if is_calibrated else (purity, *near)
-        rows.append((*about, *said, view.n_images, *sure, edge))
+        rows.append((*about, *reviewed, view.n_images, *sure, edge))
     columns = CALIBRATED if is_calibrated else COLUMNS
-    # what people said comes right after picture and name
+    # columns of the review follow picture and name
     return Table(columns if review is None else (*columns[:2], *REVIEW_COLUMNS, *columns[2:]), rows)
 
 
 def _orders(
     views: Sequence[ClusterView], n_central: int, n_outlying: int, pixels: int, columns: int
 ) -> list[SheetOrder]:
-    """Two sheets a cluster, its middle and its edge; then, of each that is in doubt, some images that decide it."""
+    """Two sheets per cluster, central images and outliers; then, for each doubt, some images that decide it."""
     ends = [
         (rows, f"{what} of", view)
         for view in views
@@ -218,7 +217,7 @@ def _orders(
 
 
 def review_of(run: RunFolder) -> Values:
-    """The review, or why it cannot be shown, or the command that begins one; and the clusters that it made."""
+    """The review, or why it cannot be shown, or the command to start one; and the clusters it created."""
     review = attempt(lambda: findings(run), "")
     made = () if isinstance(review, Missing) else review.made
     return {
@@ -230,7 +229,7 @@ def review_of(run: RunFolder) -> Values:
 
 
 def review_cells(found: ReviewedCluster | None, n_predicted: int) -> tuple[Words | int | None, ...]:
-    """What stands under `REVIEW_COLUMNS` for a cluster that had so many images; None where there is nothing to say."""
+    """The values of `REVIEW_COLUMNS` for a cluster with this many predicted images; None for an empty cell."""
     if found is None:
         return (None,) * len(REVIEW_COLUMNS)
     n_now = None if found.n_images == n_predicted else found.n_images
@@ -238,14 +237,14 @@ def review_cells(found: ReviewedCluster | None, n_predicted: int) -> tuple[Words
 
 
 def made_table(made: Iterable[ReviewedCluster]) -> Table:
-    """Clusters that the run did not find: what was split off, and what was put together from single images."""
+    """Clusters created in the review, by a split or from single images."""
     shown = sorted(made, key=lambda each: -each.n_images)[:MOST_MADE]
     rows = [(Name(each.name), each.n_images, _verdict(each) or None) for each in shown]
     return Table(("cluster", "images", "verdict"), rows)
 
 
 def _called(found: ReviewedCluster) -> Words:
-    """The name that people gave, and who would rather have another."""
+    """The name chosen by reviewers, and other names they proposed."""
     words: list[Words] = []
     if found.given_name is not None:
         words.append((Name(found.given_name), " (known class)" if found.kind == "known" else ""))
@@ -257,8 +256,8 @@ def _called(found: ReviewedCluster) -> Words:
 def _verdict(found: ReviewedCluster) -> Words:
     if _is_merged(found):
         return "merged into ", Name(found.elsewhere[0][0])
-    if not found.n_images:  # what was said of it while it had images no longer counts
-        return ("no image left",)
+    if not found.n_images:  # earlier verdicts no longer apply
+        return ("no images left",)
     said = [
         (f"{DONE[verdict]} by ", *_people(who for who, each in found.verdicts.items() if each == verdict))
         for verdict in DONE
@@ -268,7 +267,7 @@ def _verdict(found: ReviewedCluster) -> Words:
 
 
 def _elsewhere(found: ReviewedCluster) -> Words:
-    """Where images of the cluster are now, if not in it."""
+    """The other clusters its images are in now."""
     if _is_merged(found):
         return ()
     words: list[Words] = [(f"{n:,} in ", Name(name)) for name, n in found.elsewhere[:MOST_PLACES]]

@@ -31,29 +31,29 @@ SETTINGS = (
     "method", "selector", "pool_role", "weighting", "seed", "scale", "n_target", "k_source", "backbone", "asked",
     "config",
 )  # fmt: skip
-OF_SELECTION = ("weighting", "pool_role")  # beside the selector and its parameters, they say how the pool is used
-TOLD_ELSEWHERE = ("command", "out")  # what a person typed and where results went are no settings
-CHANCE = "seed"  # runs that differ in this alone are repetitions
-# counts that follow from the selection and from K. K itself, `n_target`, follows too where it was estimated
+OF_SELECTION = ("weighting", "pool_role")  # besides the selector and its parameters
+TOLD_ELSEWHERE = ("command", "out")  # not settings
+CHANCE = "seed"  # runs that differ only in this are repetitions
+# derived from the selection and K; so is `n_target`, K itself, if it was estimated
 FOLLOWS = ("n_categories", "n_known")
 MOST_RUNS = 12  # runs that are compared pair by pair
-MOST_SHOWN = 4  # runs whose categories stand beside each other: the first ones
-MOST_GROUPS, MOST_OPEN = 100, 15  # rows of images on which the runs differ, and those that are not folded away
+MOST_SHOWN = 4  # runs whose categories are shown side by side: the first ones
+MOST_GROUPS, MOST_OPEN = 100, 15  # rows of images on which the runs differ, and rows not collapsed
 N_PICTURES, PIXELS, COLUMNS = 12, 56, 6  # of such a row
 BUDGET = 4_000_000  # characters of pictures
-NOT_HERE = -1  # in place of the matching category where there is none
+NOT_HERE = -1  # no matching category
 
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A run under a short name, its settings on one level, and its scores if it has any."""
+    """A run with a short name, flat settings, and scores if there are any."""
 
     name: str
     run: RunFolder
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What was asked, resolved, and the parameters of the selection."""
+        """The resolved settings and the parameters of the selection."""
         about = resolved(self.run.about)
         found = flat_texts({name: about[name] for name in (*SETTINGS, *FOLLOWS) if name in about})
         saved = optional(lambda: self.run.selection)
@@ -68,12 +68,12 @@ class ComparedRun:
 
     @property
     def target_print(self) -> str:
-        """What tells the images of the target from others; where they lie does not matter."""
+        """Fingerprint of the target images, independent of their location."""
         told = (self.run.about.get("fingerprints") or {}).get("target")
         return str(told.get("content")) if isinstance(told, dict) else str(told)
 
     def key(self, ignoring_selection: bool = False) -> str:
-        """Equal for runs that repeat each other with other seeds; or, without selection, for what may be compared."""
+        """Equal for runs that differ only in the seed; with `ignoring_selection`, for runs that can be compared."""
         follows = FOLLOWS if self.settings.get("k_source") == "given" else (*FOLLOWS, "n_target")
         kept = {
             name: value
@@ -93,21 +93,21 @@ class SeedGroup:
 
     @property
     def name(self) -> str:
-        """The name of the first run, and how many more there are."""
+        """The name of the first run, and the number of others."""
         return self.runs[0].name if len(self.runs) == 1 else f"{self.runs[0].name} and {len(self.runs) - 1} more"
 
     @property
     def selector(self) -> str:
-        """The selector of all of them."""
+        """The selector of the group."""
         return str(self.runs[0].settings.get("selector", ""))
 
     def values(self, images: str) -> list[float]:
-        """The accuracy on "all", "old" or "new" images, of each run that has one."""
+        """The accuracies of the runs on "all", "old" or "new" images."""
         found = [getattr(run.scores, images) for run in self.runs if run.scores is not None]
         return [value for value in found if math.isfinite(value)]
 
     def image_variance(self, images: str) -> float:
-        """The variance of an accuracy by the choice of images. Averaging over seeds does not lower it."""
+        """The sampling variance of an accuracy over images, which seeds do not reduce."""
         found = []
         for run in self.runs:
             if run.scores is not None and images in run.scores.intervals:
@@ -118,7 +118,7 @@ class SeedGroup:
 
 @dataclass(frozen=True)
 class ScoreChange:
-    """What the accuracy on a group of images gained against the baseline, in points, and how sure that is."""
+    """Change of the accuracy on a group of images against the baseline, in points, with an interval."""
 
     group: str
     points: float
@@ -140,7 +140,7 @@ class ScoreChange:
 
 
 def mean_and_spread(values: Sequence[float]) -> str:
-    """Mean and standard deviation in percent, no spread of one value; a dash for NaN, nothing for no value at all."""
+    """Mean and standard deviation in percent; no deviation of one value, a dash for NaN, empty without values."""
     if not values:
         return ""
     deviation = f" ± {100 * spread(values):.1f}" if len(values) > 1 else ""
@@ -148,11 +148,11 @@ def mean_and_spread(values: Sequence[float]) -> str:
 
 
 def change(group: SeedGroup, baseline: SeedGroup, images: str) -> ScoreChange | None:
-    """The difference of two means with an interval, in points; None where a side has no such accuracy.
+    """The difference of two means with an interval, in points; None if a side has no accuracy.
 
     Its variance is the sum over both sides of s^2 / n over seeds, where there are several, and of the variance by the
-    choice of images. Both sides saw the same images, so the last term is on the safe side. The quantile is Student's,
-    with degrees of freedom by Satterthwaite: few seeds tell little of s.
+    choice of images. Both sides share the images, so the last term is conservative. The quantile is Student's,
+    with degrees of freedom by Satterthwaite: s is uncertain with few seeds.
     """
     sides = [(side.values(images), side.image_variance(images)) for side in (group, baseline)]
     if not all(values for values, _ in sides):
@@ -171,9 +171,9 @@ def change(group: SeedGroup, baseline: SeedGroup, images: str) -> ScoreChange | 
 
 @dataclass(frozen=True, eq=False)
 class RunPair:
-    """Two runs on the images that both have, and which category of the first is which of the second.
+    """Two runs on their shared images, with matched categories.
 
-    Known classes of one name are the same. All other categories are matched one to one so that most images agree.
+    Known classes match by name. All other categories are matched one to one so that most images agree.
     """
 
     names: tuple[str, str]
@@ -182,7 +182,7 @@ class RunPair:
 
     @cached_property
     def clusters(self) -> tuple[Int[Array, " shared"], Int[Array, " shared"]]:
-        """The category of each shared image in each run, as its number."""
+        """The category number of each shared image in each run."""
         one, other = (found.cluster[rows] for found, rows in zip(self.predictions, self.rows, strict=True))
         return one, other
 
@@ -202,7 +202,7 @@ class RunPair:
 
     @cached_property
     def is_same(self) -> Mask:
-        """Whether a shared image is in matching categories."""
+        """Whether each shared image is in matching categories."""
         one, other = self.clusters
         return self.match_of[other] == one
 
@@ -213,7 +213,7 @@ class RunPair:
 
     @cached_property
     def rand_index(self) -> float:
-        """The adjusted Rand index: 1 for equal clusters under any names, about 0 for what chance would give."""
+        """The adjusted Rand index: 1 for equal clusters, about 0 for chance."""
         from sklearn.metrics import adjusted_rand_score  # slow to import
 
         return float(adjusted_rand_score(*self.clusters))
@@ -232,7 +232,7 @@ class RunPair:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The runs that have predictions, at most `MOST_RUNS`, and the images that each of them has."""
+    """Agreement of the runs with predictions, at most `MOST_RUNS`."""
 
     runs: tuple[ComparedRun, ...]
 
@@ -247,13 +247,13 @@ class Agreement:
 
     @property
     def has_same_images(self) -> bool | None:
-        """Whether all runs have the same readable images; None where a run has no predictions."""
+        """Whether all runs have the same readable images; None if a run has no predictions."""
         found = [rows.keys() for _, _, rows in self._readable]
         return all(each == found[0] for each in found) if len(found) == len(self.runs) else None
 
     @cached_property
     def pairs(self) -> list[RunPair]:
-        """Every two of them that share an image."""
+        """All pairs of runs that share images."""
         found = []
         for (one, first, places), (other, second, others) in combinations(self._readable[:MOST_RUNS], 2):
             shared = [key for key in places if key in others]
@@ -263,7 +263,7 @@ class Agreement:
         return found
 
     def values(self) -> Values | None:
-        """What the page shows; None where no two runs share an image."""
+        """The values of the page; None if no two runs share an image."""
         if not self.pairs:
             return None
         columns = ("run", "other run", "images of both", "in matching categories %", "adjusted Rand index")
@@ -278,7 +278,7 @@ class Agreement:
         } | self._differences()
 
     def _differences(self) -> Values:
-        """Images that not all of the first runs put into matching categories, together by these categories."""
+        """Images that the first runs do not all put into matching categories, grouped by these categories."""
         (run, first, _), *others = self._readable[:MOST_SHOWN]
         pairs = [pair for pair in self.pairs if pair.names[0] == run.name][: len(others)]
         # for every image of the first run its category in each run, and whether that is the matching one
@@ -319,7 +319,7 @@ class Agreement:
 
 
 def _matches(pair: RunPair) -> Table:
-    """Categories beside each other: matching ones first, then those of one run alone."""
+    """Categories side by side: matching ones first, then those of one run only."""
     (one, other), (first, second) = pair.clusters, pair.predictions
     both = Counter(one[pair.is_same].tolist())
     n_one, n_other = Counter(one.tolist()), Counter(other.tolist())
@@ -346,7 +346,7 @@ def _matches(pair: RunPair) -> Table:
 
 
 def _surest(predictions: Predictions, rows: Int[Array, " rows"]) -> Int[Array, " rows"]:
-    """The images of which the run is surest first: there it is most surprising that another run differs."""
+    """The most confident images first: a difference is most surprising there."""
     return rows[np.argsort(-predictions.confidence[rows], kind="stable")]
 
 

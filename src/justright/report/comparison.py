@@ -23,15 +23,15 @@ from justright.runs.run_folder import RunFolder
 from justright.utils.errors import DataError
 from justright.utils.files import write_text
 
-BASELINES = {"own": "own labels alone", "none": "no selection"}  # others are compared with the first that is there
-MOST_CLASSES = 300  # classes whose weights are listed: those on which the runs agree least
+BASELINES = {"own": "own labels alone", "none": "no selection"}  # the first available one is the baseline
+MOST_CLASSES = 300  # classes with the largest differences of weights
 MOST_RUNS = 40  # of the figure of scores
-MOST_DRAWN = 12  # runs whose errors and curves are drawn
+MOST_DRAWN = 12  # runs in the figures of errors and training
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The runs, in the order given."""
+    """Several runs, in the given order."""
 
     runs: tuple[ComparedRun, ...]
 
@@ -44,7 +44,7 @@ class Comparison:
         return Comparison(tuple(ComparedRun(name, folder) for name, folder in zip(names, folders, strict=True)))
 
     def differing(self) -> dict[str, list[Any]]:
-        """Settings in which the runs differ, one value a run; None where a run does not have the setting."""
+        """Settings in which the runs differ, one value per run; None if a run lacks the setting."""
         names = dict.fromkeys(name for run in self.runs for name in run.settings)
         values = {name: [run.settings.get(name) for run in self.runs] for name in names}
         return {name: each for name, each in values.items() if any(value != each[0] for value in each)}
@@ -55,7 +55,7 @@ class Comparison:
         return {name: value for name, value in self.runs[0].settings.items() if name not in differing}
 
     def groups(self) -> list[SeedGroup]:
-        """Runs that differ by seed only, together."""
+        """Group the runs that differ only in the seed."""
         found: dict[str, list[ComparedRun]] = {}
         for run in self.runs:
             found.setdefault(run.key(), []).append(run)
@@ -73,7 +73,7 @@ class Comparison:
         return BASELINES[self.baseline or "none"]
 
     def changes(self) -> list[tuple[SeedGroup, list[ScoreChange]]]:
-        """For each other group, what it gained over the runs of the baseline that share all other settings."""
+        """The score changes of each other group against the baseline with otherwise equal settings."""
         groups = self.groups()
         baselines = {
             group.runs[0].key(ignoring_selection=True): group for group in groups if group.selector == self.baseline
@@ -88,25 +88,25 @@ class Comparison:
 
     @cached_property
     def agreement(self) -> Agreement:
-        """How far the runs agree, whatever the truth is."""
+        """Agreement between the runs, independent of truth."""
         return Agreement(self.runs)
 
     def warnings(self) -> list[str]:
-        """Why numbers may not be comparable."""
-        said = []
-        # files that nobody could read are in the fingerprints too, and may have been removed since
+        """Reasons why scores may not be comparable."""
+        warnings = []
+        # fingerprints include unreadable files, which may have been removed since
         if len({run.target_print for run in self.runs}) > 1 and not self.agreement.has_same_images:
-            said.append("The runs did not see the same target, so their scores are not comparable.")
+            warnings.append("The runs have different target images, so their scores are not comparable.")
         protocols = {run.scores.protocol for run in self.runs if run.scores is not None}
         if len(protocols) > 1:
-            said.append(f"Scores follow different protocols: {', '.join(sorted(protocols))}.")
+            warnings.append(f"Scores follow different protocols: {', '.join(sorted(protocols))}.")
         without = [run.name for run in self.runs if run.scores is None]
         if 0 < len(without) < len(self.runs):
-            said.append(f"Without scores: {', '.join(without)}.")
-        return said
+            warnings.append(f"Without scores: {', '.join(without)}.")
+        return warnings
 
     def to_json(self) -> dict[str, Any]:
-        """Scores by run and changes, as JSON has them."""
+        """Scores, changes and agreement as JSON values."""
         return {
             "runs": {run.name: None if run.scores is None else run.scores.to_dict() for run in self.runs},
             "differing": self.differing(),
@@ -120,7 +120,7 @@ class Comparison:
 
 
 def _short_names(paths: Sequence[Sequence[str]]) -> list[str]:
-    """The last parts of each path, as many as tell them apart; a run that is given twice gets a number."""
+    """The shortest distinct ends of the paths; duplicates get a number."""
     for n in range(1, max(map(len, paths)) + 1):
         names = ["/".join(parts[-n:]) for parts in paths]
         if len(set(names)) == len(names):
@@ -135,7 +135,7 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
 
 @dataclass(frozen=True)
 class ComparisonPage:
-    """Reads what each part of a page of several runs shows."""
+    """Reads the values of each part of the page."""
 
     comparison: Comparison
 
@@ -160,7 +160,7 @@ class ComparisonPage:
         return render("comparison.html", names=names, warnings=warnings, verdict=verdict.values, parts=parts)
 
     def verdict(self) -> Values:
-        """What selection changed on New images, its best and its worst, and which run has the highest All."""
+        """The best and worst change on New images, and the run with the highest All."""
         changes = [(group, each) for group, found in self.comparison.changes() for each in found if each.group == "new"]
         ranked = sorted(changes, key=lambda change: -change[1].points)
         ends = [*ranked[:1], *(ranked[1:] and ranked[-1:])]
@@ -178,7 +178,7 @@ class ComparisonPage:
         }
 
     def _least_and_most_agreement(self) -> list[tuple[Name, Name, str]]:
-        """The two runs that agree least and the two that agree most, if there are more."""
+        """The pairs of runs that agree least and most."""
         ranked = sorted(self.comparison.agreement.pairs, key=lambda pair: pair.share)
         ends = [*ranked[:1], *(ranked[1:] and ranked[-1:])]
         return [(Name(pair.names[0]), Name(pair.names[1]), str(pair)) for pair in ends]
@@ -233,7 +233,7 @@ class ComparisonPage:
         weights: dict[str, dict[str, float]] = {}
         rows: list[tuple[object, ...]] = []
         for run in self.comparison.runs:
-            saved = attempt(lambda run=run: run.run.selection, "nothing was selected")  # type: ignore[misc]
+            saved = attempt(lambda run=run: run.run.selection, "no selection")  # type: ignore[misc]
             if isinstance(saved, Missing):
                 rows.append((Name(run.name), None, None, None, saved.reason))
                 continue
@@ -253,7 +253,7 @@ class ComparisonPage:
             count = optional(lambda run=run: run.run.count) or {}  # type: ignore[misc]
             said = "; ".join(_estimate(name, each) for name, each in count.get("estimates", {}).items())
             k = about.get("n_target", about.get("n_categories"))
-            rows.append((Name(run.name), k, str(about.get("k_source", "not said")), said or "not estimated"))
+            rows.append((Name(run.name), k, str(about.get("k_source", "unknown")), said or "not estimated"))
         return {"counts": Table(("run", "K used", "source", "estimates"), rows)}
 
     def training(self) -> Values | None:
@@ -286,7 +286,7 @@ def _estimate(name: str, said: Mapping[str, Any]) -> str:
 
 
 def _disagreement(weights: Mapping[str, Mapping[str, float]]) -> Values:
-    """The classes whose weights differ most; no row where the runs agree."""
+    """The classes whose weights differ most; empty if the runs agree."""
     names = [name for name in next(iter(weights.values()), {}) if all(name in each for each in weights.values())]
     values = np.array([[each[name] for each in weights.values()] for name in names]).reshape(len(names), len(weights))
     spread = np.ptp(values, axis=1) if values.size else np.zeros(0)
@@ -296,7 +296,7 @@ def _disagreement(weights: Mapping[str, Mapping[str, float]]) -> Values:
 
 
 def draw_scores(comparison: Comparison) -> Figure:
-    """One line a run, one panel for All, Old and New each; the baseline in another color."""
+    """One row per run, one panel each for All, Old and New; the baseline in another color."""
     runs = [(run, run.scores) for run in comparison.runs if run.scores is not None][:MOST_RUNS]
     figure, panels = quiet_panels(8.4, 0.9 + 0.32 * len(runs), (1, len(GROUPS)), sharey=True)
     for axes, group in zip(panels, GROUPS, strict=True):

@@ -1,4 +1,4 @@
-"""What all figures of a page share: colors, quiet axes, and the way from a figure into the page."""
+"""Shared by all figures: colors, axes, and the conversion to inline SVG."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from matplotlib.figure import Figure, FigureBase
 
 from justright.utils.types import Array
 
-# each can be told from the next, on light and on dark paper
+# distinguishable on light and dark pages
 COLORS = ("#2f6db3", "#d1603d", "#2a9d8f", "#b5892b", "#8a63a8", "#c2568e", "#6f8a3a")
 OTHERS = "#8c8c8c"  # the color of everything after the first seven
-INK, LINE, PAPER = "#333333", "#b9b9b9", "#ffffff"  # `for_page` lets the page choose what these look like
+INK, LINE, PAPER = "#333333", "#b9b9b9", "#ffffff"  # `for_page` replaces these by colors of the page
 TIGHT = {"handletextpad": 0.2, "columnspacing": 1.0, "borderaxespad": 0.2}  # of a legend with many entries
 _VARIABLES = {INK: "var(--ink)", "#000000": "var(--ink)", LINE: "var(--line)", PAPER: "var(--paper)"}
 
@@ -33,7 +33,7 @@ def color_of(number: int) -> str:
 
 
 def datasets(column: pa.ChunkedArray) -> tuple[list[str], Int[Array, " rows"]]:
-    """The names in a column, and which of them each row has."""
+    """The distinct names in a column, and the index of the name of each row."""
     coded = pc.fill_null(column.cast(pa.string()), "").combine_chunks().dictionary_encode()
     return coded.dictionary.to_pylist(), coded.indices.to_numpy()
 
@@ -41,7 +41,7 @@ def datasets(column: pa.ChunkedArray) -> tuple[list[str], Int[Array, " rows"]]:
 def quiet_panels(
     width: float, height: float, shape: tuple[int, int] = (1, 1), dpi: int | None = None, **how: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure and its axes, row by row: two quiet lines instead of a box, in colors that the page may change."""
+    """A figure and its axes, row by row, with two light spines and colors that the page may change."""
     figure = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER, dpi=dpi)
     panels = figure.subplots(*shape, squeeze=False, **how).ravel().tolist()
     for axes in panels:
@@ -55,7 +55,7 @@ def quiet_panels(
 
 
 def add_legend(figure: FigureBase, *entries: Any, **how: Any) -> None:
-    """A legend above the axes; a dollar sign in a name is no formula."""
+    """Add a legend above the axes; names are not parsed as formulas."""
     plain: dict[str, Any] = {"loc": "outside upper left", "frameon": False, "fontsize": 8.5, "labelcolor": INK}
     for entry in figure.legend(*entries, **plain, **how).get_texts():
         entry.set_parse_math(False)
@@ -71,40 +71,40 @@ def panel_grid(n: int, n_columns: int, width: float, row_height: float, **how: A
 
 
 def name_rows(axes: Axes, places: Sequence[float] | range, names: Sequence[str]) -> None:
-    """Names at the left from the top down, as they are written: a dollar sign in one is no formula."""
+    """Label rows from the top down; names are not parsed as formulas."""
     axes.yaxis.set_inverted(True)
     axes.set_yticks(places, names)
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
 
 
-def write_above(axes: Axes, x: float, said: str, fontsize: float = 8.5) -> None:
-    """Words above the axes, in the middle of a place on the x-axis."""
+def write_above(axes: Axes, x: float, text: str, fontsize: float = 8.5) -> None:
+    """Write text above the axes, centered at x."""
     where = axes.get_xaxis_transform()  # data across, share of the axes upward
-    axes.text(x, 1.01, said, ha="center", va="bottom", fontsize=fontsize, color=INK, transform=where)
+    axes.text(x, 1.01, text, ha="center", va="bottom", fontsize=fontsize, color=INK, transform=where)
 
 
 def to_svg(figure: Figure) -> str:
-    """The figure as SVG text: the same bytes for the same figure, with text that can be searched."""
+    """Render the figure as deterministic SVG with searchable text."""
     for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        if not axis.get_label_text():  # to find a place for an empty label, matplotlib would measure all ticks again
+        if not axis.get_label_text():  # else matplotlib measures all ticks to place an empty label
             axis.set_label_coords(0, 0)
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "justright", "svg.fonttype": "none"}), warnings.catch_warnings():
-        # the font that measures the text lacks some scripts; the program that shows it has them
+        # the font used for measuring lacks some scripts
         warnings.filterwarnings("ignore", message=r"Glyph \d+", category=UserWarning)
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support", category=UserWarning)
         dpi = figure.dpi
-        # the canvas lays out while it draws; `savefig` would draw everything twice, first for the layout alone
+        # `savefig` would draw everything twice, first for the layout
         FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})  # type: ignore[no-untyped-call]
-        figure.dpi = dpi  # the canvas leaves its own: pixels would be coarser the next time
+        figure.dpi = dpi  # `print_svg` changes it
     return text.getvalue()
 
 
 def for_page(drawn: Figure | str, name: str, title: str) -> Markup:
-    """A figure or an SVG document as an element of a page: colors of the page, ids that begin with `name`.
+    """Convert a figure or an SVG document to an inline element: colors of the page, ids prefixed with `name`.
 
-    Its size follows the page. `title` is what a person who cannot see it is told.
+    Its size follows the page. title: alternative text for screen readers.
     """
     svg = drawn if isinstance(drawn, str) else to_svg(drawn)
     element = svg[svg.index("<svg") :]

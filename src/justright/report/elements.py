@@ -1,6 +1,6 @@
-"""What templates show, names, sentences, pictures, tables, or why a part is missing; and what escapes all of it.
+"""Elements of pages (names, sentences, pictures, tables, missing parts) and the template environment.
 
-A page is one self-contained file: no request leaves it, light and dark, narrow and wide, on screen and on paper.
+A page is one self-contained file without network requests, for light and dark screens, phones and paper.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from justright.utils.errors import JustrightError
 
 MOST_DECIMALS = 5
 LONGEST = 120
-# control characters, half characters, and those that turn the direction of whatever text follows them
+# control characters, surrogates, and characters that change the direction of the following text
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 REPLACEMENT = "\ufffd"
-Values = dict[str, Any]  # what the template of a part of a page shows, by name
-Words = tuple[str, ...]  # a sentence in pieces, so that a page can set the names in it apart from the words
+Values = dict[str, Any]  # the values of a template, by name
+Words = tuple[str, ...]  # a sentence in pieces, so that its names can be marked up
 
 T = TypeVar("T")
 
 
 class Name(str):
-    """A name as a page shows it: short, without invisible characters, with a writing direction of its own."""
+    """A name on a page: short, without invisible characters, isolated in its writing direction."""
 
     __slots__ = ()
 
     def __new__(cls, value: object) -> Name:
-        """The name of anything that can be text."""
+        """Shorten the text of a value."""
         return super().__new__(cls, short(value))
 
 
 def plain(value: object) -> str:
-    """The text with a mark in place of every invisible character."""
+    """Replace every invisible character."""
     return _INVISIBLE.sub(REPLACEMENT, str(value))
 
 
 def short(value: object, longest: int = LONGEST) -> str:
-    """Plain, and cut where it is longer."""
+    """Plain text, cut if it is longer."""
     text = plain(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def join(separator: str, sentences: Iterable[Words]) -> Words:
-    """Several sentences as one, with a separator between them."""
+    """Join sentences with a separator."""
     pieces = [piece for words in sentences for piece in (separator, *words)]
     return tuple(pieces[1:])
 
@@ -60,10 +60,10 @@ def join(separator: str, sentences: Iterable[Words]) -> Words:
 class Picture:
     """An image inside the page."""
 
-    uri: str  # the image itself, as text
+    uri: str  # the image as a data URI
     width: int  # in pixels
     height: int
-    alt: str  # what a person who cannot see it is told
+    alt: str  # alternative text for screen readers
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class Table:
 
     @property
     def decimals(self) -> list[int | None]:
-        """For each column, how many decimals its numbers need; None for a column of anything else."""
+        """Decimals of each column of numbers; None for other columns."""
         return [_decimals([row[place] for row in self.rows]) for place in range(len(self.columns))]
 
 
 def cut_in_the_middle(rows: Sequence[Any], most: int) -> tuple[list[Any], int]:
-    """Both ends of a long list, and how many entries are left out between them."""
+    """Both ends of a long list, and the number of entries omitted between them."""
     if len(rows) <= most:
         return list(rows), 0
     n_last = most // 2
@@ -88,7 +88,7 @@ def cut_in_the_middle(rows: Sequence[Any], most: int) -> tuple[list[Any], int]:
 
 
 def _decimals(values: Sequence[object]) -> int | None:
-    """Decimals of a column: as many as show three digits of the largest number, and how the numbers differ."""
+    """Enough decimals for three digits of the largest number and for the differences between numbers."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if not numbers or len(numbers) + values.count(None) < len(values):
         return None
@@ -102,14 +102,14 @@ def _decimals(values: Sequence[object]) -> int | None:
 
 @dataclass(frozen=True)
 class Missing:
-    """Why a part of a run cannot be shown: a sentence without its full stop."""
+    """The reason why something cannot be shown: a sentence without its full stop."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class PagePart:
-    """A part of a page: the name of its template macro, its heading, and what it shows."""
+    """A part of a page: the name of its template macro, its heading and its values."""
 
     name: str
     title: str
@@ -117,28 +117,28 @@ class PagePart:
 
 
 def attempt(read: Callable[[], T | None], otherwise: str) -> T | Missing:
-    """What `read` gives. A file that is not there is `Missing` with the words of `otherwise`, a bad one with its own.
+    """Call `read`; None becomes `Missing(otherwise)`, and an error becomes `Missing` with its message.
 
-    A report is read to understand a run, also one that was stopped or moved: no part of it may take the others down.
+    One unreadable file of a stopped or moved run must not prevent the rest of the report.
     """
     try:
-        found = read()
+        value = read()
     except (JustrightError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         return Missing(f"{otherwise}: {reason}" if otherwise else reason)
-    return Missing(otherwise) if found is None else found
+    return Missing(otherwise) if value is None else value
 
 
 def optional(read: Callable[[], T | None]) -> T | None:
-    """What `read` gives, or None where it is not there or bad."""
-    found = attempt(read, "")
-    return None if isinstance(found, Missing) else found
+    """Call `read`; None if it fails."""
+    value = attempt(read, "")
+    return None if isinstance(value, Missing) else value
 
 
 def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing | None]]]) -> list[PagePart]:
-    """Build the parts of a page. `readers` maps a name to a heading and a function; a damaged file becomes a message.
+    """Build the parts of a page. `readers` maps a name to a heading and a function; errors become messages.
 
-    A part that has nothing to say, for which its reader gives None, is left out.
+    A part whose reader returns None is omitted.
     """
     parts = []
     for name, (title, read) in readers.items():
@@ -150,13 +150,13 @@ def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing | 
 
 
 def render(template: str, **values: Any) -> str:
-    """The text of a template of `justright/report/templates` with these values."""
+    """Render a template of `justright/report/templates` with these values."""
     return environment().get_template(template).render(values)
 
 
 @cache
 def environment() -> Environment:
-    """Escapes every value, refuses one that is not given, and lets no invisible character through."""
+    """The template environment: escapes all values, raises for missing ones, replaces invisible characters."""
     made = Environment(
         loader=PackageLoader("justright.report"),
         autoescape=True,

@@ -1,4 +1,4 @@
-"""A map of features that keeps neighbors together: the target among the pool, and the image behind each mark."""
+"""A t-SNE map of the features of pool and target, with the image of each mark."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from justright.report.page_images import PageImages, SheetOrder, SmallImages
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 
-MOST_POINTS = 500  # of pool and of target each; more would hide each other, and t-SNE would take long
+MOST_POINTS = 500  # of pool and of target each: more overlap, and t-SNE is slow
 N_STEPS = 500
-FEWEST = 5  # fewer points than this are not worth the search
-MOST_MARKS = 300  # more marks of the pool than this go into the file as pixels
+FEWEST = 5  # fewer points than this are only projected
+MOST_MARKS = 300  # more marks of the pool than this are rasterized
 TARGET = -1
 LONGEST_NAME = 24
-PIXELS, COLUMNS, N_TILES = 40, 5, 25  # of the sheets that hold the images behind the marks
+PIXELS, COLUMNS, N_TILES = 40, 5, 25  # of the sheets with the images of the marks
 BUDGET = 450_000  # characters of them, for pool and target each
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Where images lie, those of the pool first."""
+    """Positions of the images, those of the pool first."""
 
     points: Float[Array, "points 2"]  # in the plane
     source: Int[Array, " points"]  # the data set of each image as a position in `names`, or TARGET
-    rows: Int[Array, " points"]  # which image of the pool or of the target it is
+    rows: Int[Array, " points"]  # row of the image in the pool or the target
     names: tuple[str, ...]  # of the data sets of the pool
     n_images: tuple[int, int]  # of pool and target, before sampling
 
     @property
     def n_shown(self) -> tuple[int, int]:
-        """How many images of the pool and of the target are drawn."""
+        """Number of images drawn of the pool and of the target."""
         n_target = int((self.source == TARGET).sum())
         return len(self.source) - n_target, n_target
 
 
 def feature_map(pool: FeatureTable, target: FeatureTable, seed: int = 0) -> FeatureMap:
-    """Put a sample of both onto a plane by t-SNE; features are brought to length 1 first, as cosines see them."""
+    """Embed a sample of both into the plane by t-SNE of unit features."""
     tables = {"pool": pool, "target": target}
     drawn = [generator(seed, "feature map", side).permutation(len(table)) for side, table in tables.items()]
     rows = [np.sort(each[:MOST_POINTS]) for each in drawn]
@@ -56,18 +56,18 @@ def feature_map(pool: FeatureTable, target: FeatureTable, seed: int = 0) -> Feat
     x = unit_rows(x.reshape(len(x), -1))
     names, of_image = datasets(pool.index["dataset"])
     source = np.concatenate([of_image[rows[0]], np.full(len(rows[1]), TARGET)]).astype(np.int64)
-    with threadpool_limits(1):  # for so few points threads only wait for each other, minutes on a busy machine
+    with threadpool_limits(1):  # threads slow down so few points
         points = _neighbors(x, seed)
     return FeatureMap(points, source, np.concatenate(rows), tuple(names), (len(pool), len(target)))
 
 
 def draw_map(found: FeatureMap) -> Figure:
-    """The pool in colors, the target over it."""
+    """Draw the pool in colors and the target on top."""
     figure, (axes,) = quiet_panels(5.6, 5.0, dpi=180)
     axes.set(xticks=[], yticks=[])
     axes.spines[["left", "bottom"]].set_visible(False)
     is_pool = found.source != TARGET
-    # drawn in one go and shuffled as sampled: no data set lies on top of the others
+    # in one call and in random order, so that no data set hides the others
     colors = np.array([color_of(number) for number in found.source[is_pool].tolist()])
     x, y = found.points.T
     is_many = int(is_pool.sum()) > MOST_MARKS
@@ -79,16 +79,16 @@ def draw_map(found: FeatureMap) -> Figure:
     axes.scatter([], [], s=16, c=INK, marker="x", linewidths=0.8, label="target")
     add_legend(figure, ncols=3, **TIGHT)
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # marks stay where `tiles` is told they are
+    figure.set_layout_engine("none")  # marks keep the positions that `tiles` reads
     return figure
 
 
 def tiles(
     found: FeatureMap, figure: Figure, sets: Sequence[ImageSet | SmallImages | Missing], budget: int = BUDGET
 ) -> list[tuple[Picture, str]]:
-    """Sheets of the images, each with the places of their marks in thousandths of width and height of the figure.
+    """Sheets of the images, each with the positions of their marks in thousandths of the figure.
 
-    `sets` are pool and target. A sheet with an image that cannot be read any more is left out.
+    sets: images of pool and target. A sheet with an unreadable image is omitted.
     """
     (axes,) = figure.axes
     at = axes.transData.transform(found.points) / figure.bbox.size
@@ -110,16 +110,16 @@ def tiles(
 
 
 def _neighbors(x: Float[Array, "points dim"], seed: int) -> Float[Array, "points 2"]:
-    """t-SNE from the two main directions on: what is far apart at large stays so."""
+    """t-SNE, initialized with the two main components to keep the global arrangement."""
     centered = x - x.mean(axis=0)
     main = np.linalg.eigh(centered.T @ centered)[1][:, ::-1][:, :2]
-    # an eigenvector has no sign of its own: the largest entry shall be positive
+    # fix the sign of each eigenvector: the largest entry is positive
     main = main * np.where(np.take_along_axis(main, np.abs(main).argmax(axis=0)[None], axis=0) < 0, -1.0, 1.0)
     start = np.zeros((len(x), 2))
     start[:, : main.shape[1]] = centered @ main
     if len(x) < FEWEST:
         return start
-    from sklearn.manifold import TSNE  # a second to import, and only those who draw a map wait
+    from sklearn.manifold import TSNE  # slow to import
 
     start = start / max(float(start.std(axis=0).max()), 1e-12) * 1e-4
     perplexity = min(30.0, (len(x) - 1) / 3)

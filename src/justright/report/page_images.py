@@ -1,4 +1,4 @@
-"""Small pictures inside a page: many images as one sheet, within a budget, with a count of what could not be read."""
+"""Small pictures inside a page: many images as one sheet, within a budget; unreadable images are counted."""
 
 from __future__ import annotations
 
@@ -21,28 +21,27 @@ from justright.utils.seeding import generator
 from justright.utils.types import Array
 
 GAP = 2
-QUALITY = 55  # of WebP: a face is still a face, in a third of the bytes of a fine JPEG
-EFFORT = 2  # of WebP, from 0 to 6: takes half the time of 4, the usual one, for a few percent more bytes
-N_THREADS = 4  # decoding releases the interpreter's lock
-N_SAMPLED, MARGIN = 40, 1.08  # sheets that tell what all of them cost, and how far that may be off
-SIDE = 96  # pixels of a small image: more than any sheet shows, so that sheets can be made smaller from it
-MOST_KEPT = 2000  # small images that are kept in memory, in some 50 MB
+QUALITY = 55  # of WebP; a third of the size of a high-quality JPEG
+EFFORT = 2  # of WebP, 0 to 6: half the time of the default 4 for a few percent more bytes
+N_THREADS = 4  # decoding releases the GIL
+N_SAMPLED, MARGIN = 40, 1.08  # sheets drawn to estimate the size of all of them, and the safety margin
+SIDE = 96  # pixels of a small image, more than any sheet needs
+MOST_KEPT = 2000  # small images cached in memory, about 50 MB
 
-Sheet = tuple[Picture | None, list[str]]  # and why images are missing in it
+Sheet = tuple[Picture | None, list[str]]  # with the problems of images that could not be read
 
 
 def data_uri(image: Image.Image, kind: str = "WEBP", quality: int = QUALITY) -> str:
-    """The image as text that a page can hold."""
+    """Encode the image as a data URI."""
     buffer = io.BytesIO()
     image.save(buffer, kind, quality=quality, method=EFFORT)
     return f"data:image/{kind.lower()};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
 class SmallImages:
-    """Gives the middle square of each image of a set, at most `SIDE` pixels wide, and keeps those it gave last.
+    """The center square of each image of a set, at most `SIDE` pixels wide, cached.
 
-    A page shows the same image among those of its cluster, on its first screen and on its map; to decode a photo takes
-    longer than all that is done with it afterwards.
+    A page shows the same image on the first screen, in its cluster and on the map, and decoding is the slowest step.
     """
 
     def __init__(self, images: ImageSet):
@@ -50,7 +49,7 @@ class SmallImages:
         self.image = lru_cache(MOST_KEPT)(self._image)
 
     def __len__(self) -> int:
-        """How many images the set has."""
+        """The number of images."""
         return len(self.images)
 
     def _image(self, row: int) -> Image.Image:
@@ -61,28 +60,28 @@ class SmallImages:
 
 @dataclass(frozen=True, eq=False)
 class SheetOrder:
-    """One sheet that is asked for."""
+    """A request for one sheet."""
 
     rows: Int[Array, " rows"]  # of the set of images
-    pixels: int  # a side of each image
-    columns: int  # images beside each other
-    alt: str  # what the sheet shows, in words
+    pixels: int  # per side of each image
+    columns: int  # images per row
+    alt: str  # alternative text
 
 
 @dataclass
 class PageImages:
-    """Makes sheets of the images of a set until `budget` characters are spent; from then on it gives none."""
+    """Makes sheets of the images of a set until `budget` characters are used up."""
 
     images: ImageSet | SmallImages | Missing
     budget: int
     n_asked: int = field(default=0, init=False)
-    n_left_out: int = field(default=0, init=False)  # sheets that are missing because the budget was spent
-    problems: list[str] = field(default_factory=list, init=False)  # why images of the n_asked could not be read
-    _sampled: dict[SheetOrder, Sheet] = field(default_factory=dict, init=False)  # of the richest plan: not drawn twice
+    n_left_out: int = field(default=0, init=False)  # sheets omitted because the budget was used up
+    problems: list[str] = field(default_factory=list, init=False)  # one message per unreadable image
+    _sampled: dict[SheetOrder, Sheet] = field(default_factory=dict, init=False)  # sheets already drawn for an estimate
 
     def sheets(self, orders: Sequence[SheetOrder], what: str = "images") -> Iterator[Picture | None]:
-        """One picture an order, in order; None where no image could be read or the budget is spent."""
-        # a sheet that was drawn to tell what it costs is not drawn again
+        """One picture per order, in order; None if no image could be read or the budget is used up."""
+        # reuse the sheets drawn for the estimate
         found = in_threads(lambda order: self._sampled.pop(order, None) or self._draw(order), orders, N_THREADS)
         for order, (picture, problems) in track(zip(orders, found, strict=True), len(orders), what):
             if self.budget <= 0:
@@ -92,15 +91,15 @@ class PageImages:
             self.n_asked += len(order.rows)
             self.problems += problems
             self.budget -= _n_characters(picture)
-            if self.budget < 0:  # this one is one too many
+            if self.budget < 0:  # this one does not fit
                 self.n_left_out += 1
                 picture = None
             yield picture
 
     def richest(self, plans: Sequence[Sequence[SheetOrder]], share: float = 1.0) -> Sequence[SheetOrder]:
-        """The first of several plans for the same sheets that this share of the budget pays for; the last if none.
+        """The first of several plans for the same sheets that fits into this share of the budget, else the last.
 
-        What a plan costs is told from a sample: photos need several times the bytes of drawings.
+        The size of a plan is estimated from a sample: photos need several times the bytes of drawings.
         """
         for orders in plans[:-1]:
             sample = generator(0, "sheets").permutation(len(orders))[:N_SAMPLED].tolist()
@@ -116,7 +115,7 @@ class PageImages:
         return next(self.sheets([order]))
 
     def _draw(self, order: SheetOrder) -> Sheet:
-        """Nothing is drawn once the budget is spent."""
+        """Draw a sheet; nothing once the budget is used up."""
         tiles: list[Image.Image] = []
         problems: list[str] = []
         if self.budget <= 0 or isinstance(self.images, Missing):
@@ -136,13 +135,13 @@ class PageImages:
 
 @cache
 def _opaque(n_tiles: int, pixels: int, columns: int) -> Image.Image:
-    """White where a sheet has images: the paper of the page shows between them, whatever its color."""
+    """The alpha mask of a sheet: opaque images, transparent gaps."""
     black = contact_sheet([Image.new("RGB", (pixels, pixels))] * n_tiles, columns, GAP)
     return ImageOps.invert(black.convert("L"))
 
 
 def _n_characters(picture: Picture | None) -> int:
-    """What the picture takes of the page, with the forty letters around it."""
+    """Size of the picture in the page, including about forty characters of markup."""
     return 0 if picture is None else len(picture.uri) + len(picture.alt) + 40
 
 

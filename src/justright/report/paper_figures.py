@@ -23,11 +23,11 @@ DISCOVERY, TRANSFER = COLORS[5], COLORS[1]  # pink and orange, as in the paper
 LONGEST_NAME = 34
 N_COLUMNS = 3  # of panels
 
-Drawn = tuple[Figure | None, str]  # with its caption; None where nothing was run that it could show
+Drawn = tuple[Figure | None, str]  # with its caption; None without results
 
 
 def write_suite_page(table: PaperTable, tables: Sequence[TextTable], claims: TextTable | None, out: Path) -> None:
-    """Write the page: claims and figure first, then `tables`, the other parts of the table as text, and doubts."""
+    """Write the page: claims and figure first, then the other tables and doubts."""
     drawn, caption = draw_paper(table)
     parts = [(each.title, Table(each.columns, each.rows)) for each in tables]
     judged = claims and Table(claims.columns, claims.rows)
@@ -37,7 +37,7 @@ def write_suite_page(table: PaperTable, tables: Sequence[TextTable], claims: Tex
 
 
 def draw_paper(table: PaperTable) -> Drawn:
-    """The figure of a suite: Fig. 1 and Fig. 3 as the paper has them, of any other table what its rows change."""
+    """The figure of a suite: Fig. 1 and Fig. 3 as in the paper, for other tables the change of each row."""
     if table.is_count or not table.rows:
         return None, ""
     if any(PART.fullmatch(row.row) for row in table.rows):
@@ -46,7 +46,7 @@ def draw_paper(table: PaperTable) -> Drawn:
 
 
 def draw_parts(table: PaperTable) -> Drawn:
-    """Fig. 1: accuracy over the similarity of the labeled data, a panel a target; discovery beside transfer."""
+    """Fig. 1: accuracy by similarity of the labeled data, one panel per target; discovery and transfer."""
     targets = _filled(table)
     figure, panels = _panels(targets, 2.3)
     for axes, target in zip(panels, targets, strict=True):
@@ -66,7 +66,7 @@ def draw_parts(table: PaperTable) -> Drawn:
 
 
 def _line(axes: Axes, table: PaperTable, target: str, group: str, color: str, name: str, is_guide: bool) -> None:
-    """A point a part, the farthest first; transfer is read from the rows that learn from labels alone."""
+    """One point per part, the farthest first; transfer is in the rows that learn from labels only."""
     points = {}
     for row in (each for each in table.rows if each.is_guide == is_guide):
         found = PART.fullmatch(row.row)
@@ -82,7 +82,7 @@ def _line(axes: Axes, table: PaperTable, target: str, group: str, color: str, na
 
 
 def draw_wrong(table: PaperTable) -> Drawn:
-    """Fig. 3: new images that are wrong, by what they were taken for; a bar a set of labels, a panel a target."""
+    """Fig. 3: wrong New images by predicted side; one bar per labeled set, one panel per target."""
     targets = _filled(table)
     figure, panels = _panels(targets, 0.9 + 0.24 * len(table.rows), sharex=True, sharey=True)
     kinds = {"new_as_old": TAKEN_FOR["n_as_old"], "new_as_new": TAKEN_FOR["n_as_new"]}
@@ -95,7 +95,7 @@ def draw_wrong(table: PaperTable) -> Drawn:
             begin = [left + share for left, share in zip(begin, shares, strict=True)]
         axes.set_title(_title(table, target), loc="left", fontsize=9.5, color=INK)
         axes.set_xlabel("% of New", fontsize=8.5)
-        axes.tick_params(labelbottom=True)  # also above a panel that is not there
+        axes.tick_params(labelbottom=True)  # also above an empty panel
     names = [f"{row.row}{' (guide)' * row.is_guide}" for row in table.rows]
     name_rows(panels[0], range(len(names)), [short(name, LONGEST_NAME) for name in names])
     add_legend(figure, *panels[0].get_legend_handles_labels(), ncols=2)
@@ -104,7 +104,7 @@ def draw_wrong(table: PaperTable) -> Drawn:
 
 
 def draw_changes(table: PaperTable) -> Drawn:
-    """What each row changes on New, with its interval; a hollow mark is what the paper prints."""
+    """The change of each row on New, with its interval; hollow marks are the paper's."""
     place_of = EVERY if EVERY in table.targets else table.targets[0]
     cells = [(row, row.cells.get((place_of, "new"))) for row in table.rows]
     found = [(row, cell, cell.change) for row, cell in cells if cell is not None and cell.change is not None]
@@ -130,7 +130,7 @@ def _panels(targets: Sequence[str], height: float, **how: Any) -> tuple[Figure, 
 
 
 def _filled(table: PaperTable) -> list[str]:
-    """The targets that something was run on."""
+    """The targets with results."""
     return [target for target in table.targets if any(key[0] == target for row in table.rows for key in row.cells)]
 
 

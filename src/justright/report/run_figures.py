@@ -38,34 +38,34 @@ CAUSE = {
     "n_merged": ("merged into another", "#2a9d8f"),
     "n_stray": ("stray", "#b4b4b4"),
 }
-MOST_CELLS = 256  # a larger confusion is drawn in blocks: finer than this no screen shows it
+MOST_CELLS = 256  # a larger confusion is drawn in blocks: screens show no finer detail
 MOST_NAMES = 40  # with more classes their names would overlap
 
 
 def draw_counts(estimates: Mapping[str, Record]) -> Figure:
-    """What each counter looked at on its way, the K it chose, and the interval around it where there is one.
+    """The curve of each counter, its K and its interval.
 
-    `estimates` are those that `justright estimate --out` writes, by the name of the counter.
+    estimates: by name of the counter, as `justright estimate --out` writes them.
     """
     figure, panels = quiet_panels(5.0 * len(estimates), 3.4, (1, len(estimates)))
-    for axes, (name, said) in zip(panels, estimates.items(), strict=True):
-        (x_name, y_name), k = said["axes"], said["n_categories"]
-        x, y = np.asarray(said["curve"], dtype=np.float64).reshape(-1, 2).T
+    for axes, (name, estimate) in zip(panels, estimates.items(), strict=True):
+        (x_name, y_name), k = estimate["axes"], estimate["n_categories"]
+        x, y = np.asarray(estimate["curve"], dtype=np.float64).reshape(-1, 2).T
         axes.plot(x, y, "o-", color=COLOR, markersize=4, linewidth=1.2)
         is_k_across = x_name == "K"
         (axes.axvline if is_k_across else axes.axhline)(k, color=CHOSEN, linewidth=1.5)
-        if interval := said.get("interval"):
+        if interval := estimate.get("interval"):
             (axes.axvspan if is_k_across else axes.axhspan)(*interval, color=CHOSEN, alpha=0.15, linewidth=0)
         axes.set_title(f"{name}: K = {k}", loc="left", fontsize=10.5, fontweight="bold")
         axes.set_xlabel(x_name, fontsize=9.5)
         axes.set_ylabel(y_name, fontsize=9.5)
-        for axis in (axes.xaxis, axes.yaxis)[: 1 if is_k_across else 2]:  # K and rounds are whole numbers
+        for axis in (axes.xaxis, axes.yaxis)[: 1 if is_k_across else 2]:  # K and rounds are integers
             axis.set_major_locator(MaxNLocator(integer=True))
     return figure
 
 
 def reported(records: Sequence[Record]) -> list[str]:
-    """The numbers that records hold, the loss first, the epoch left out."""
+    """Names of the numbers in the records, the loss first, without the epoch."""
     names = dict.fromkeys(
         name
         for record in records
@@ -76,7 +76,7 @@ def reported(records: Sequence[Record]) -> list[str]:
 
 
 def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
-    """One panel a number, one line a run."""
+    """One panel per number, one line per run."""
     names = list(dict.fromkeys(name for records in runs.values() for name in reported(records)))
     names = [name for name in names if name != "seconds"][:MOST_PANELS] or ["loss"]
     figure, panels = panel_grid(len(names), N_COLUMNS, 8.4, 1.9)
@@ -84,7 +84,7 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
         for number, (run, records) in enumerate(runs.items()):
             told = [(each.get("epoch", place), each[name]) for place, each in enumerate(records) if name in each]
             x, y = [epoch for epoch, _ in told], [value for _, value in told]
-            marker = "o" if len(told) < 2 else ""  # a line of one point would not be seen
+            marker = "o" if len(told) < 2 else ""  # a line of one point is invisible
             axes.plot(x, y, color=color_of(number), linewidth=1.4, marker=marker, label=short(run, LONGEST_NAME))
         axes.set_title(name.replace("_", " "), loc="left", fontsize=9.5, color=INK)
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -97,7 +97,7 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
 
 
 def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[float]], baseline: str) -> Figure:
-    """One line a setting: the mean change of All with its interval over problems, and a small dot a problem."""
+    """One row per setting: the mean change of All with its interval over problems, and a dot per problem."""
     shown = [row for row in rows if row.all_difference is not None]
     figure, (axes,) = quiet_panels(7.2, 1.0 + 0.3 * len(shown))
     axes.axvline(0, color=LINE, linewidth=1)
@@ -114,13 +114,13 @@ def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[flo
 
 
 def draw_errors(errors: Errors | Mapping[str, Errors]) -> Figure:
-    """Share of New and of Old images that are wrong, by what they were taken for and by cause; one pair of bars a run.
+    """Share of wrong images among New and Old, by predicted side and by cause; one pair of bars per run.
 
-    Left is Fig. 3 of the paper, given one entry per labeled set.
+    The left panel is Fig. 3 of the paper, with one entry per labeled set.
     """
     runs = {"": errors} if isinstance(errors, Errors) else dict(errors)
     rows = [(name, run, side) for name, run in runs.items() for side in ("New", "Old")]
-    # the two bars of a run stand closer together than those of different runs
+    # less space within a run than between runs
     heights = [place + 0.35 * (place // 2) for place in range(len(rows))]
     figure = Figure(figsize=(9.5, 1.75 + 0.42 * len(rows) + 0.15 * len(runs)), layout="constrained")
     taken_for, cause = figure.subplots(1, 2, sharey=True, sharex=True, gridspec_kw={"wspace": 0.09})
@@ -141,15 +141,15 @@ def draw_errors(errors: Errors | Mapping[str, Errors]) -> Figure:
             handlelength=0.9, handleheight=0.9, columnspacing=1.2, handletextpad=0.4, borderpad=0.2,
         )  # fmt: skip
     name_rows(taken_for, heights, [f"{short(name, LONGEST_NAME)}  {side}".strip() for name, _, side in rows])
-    # room for the sum that stands behind the longest bar
+    # space for the sum after the longest bar
     taken_for.set_xlim(0, min(1.0, max(0.05, shares.sum(axis=1).max())) * 1.18)
     return figure
 
 
 def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None = None) -> Figure:
-    """The share of each class that lies in each cluster; what is right lies on the diagonal.
+    """The share of each class in each cluster; correct images are on the diagonal.
 
-    Old classes come first; clusters without a class stand at the right.
+    Old classes come first, clusters without a class last.
     """
     n_classes, n_clusters = confusion.n.shape
     block = -(-max(n_classes, n_clusters) // MOST_CELLS)
@@ -157,7 +157,7 @@ def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None =
     n = np.add.reduceat(n, np.arange(0, n_clusters, block), axis=1)
     share = n / np.maximum(n.sum(axis=1, keepdims=True), 1)
 
-    # as wide as the matrix needs, but neither a strip nor a banner
+    # proportional to the matrix, within limits
     width = float(np.clip(6.4 * n_clusters / n_classes, 4.6, 12.0))
     figure = Figure(figsize=(width + 1.2, 6.4), layout="constrained")
     axes = figure.subplots()
@@ -166,7 +166,7 @@ def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None =
         share, cmap="Blues", norm=PowerNorm(0.5, 0, 1), interpolation="nearest", aspect="auto",
         extent=(0, n.shape[1] * block, n.shape[0] * block, 0),
     )  # fmt: skip
-    axes.set(xlim=(0, n_clusters), ylim=(n_classes, 0))  # the last block may reach beyond
+    axes.set(xlim=(0, n_clusters), ylim=(n_classes, 0))  # the last block may be larger than the rest
     for spine in axes.spines.values():
         spine.set_color("#999999")
     sides = {"Old": (0, confusion.n_old), "New": (confusion.n_old, n_classes), "no class": (n_classes, n_clusters)}
@@ -190,7 +190,7 @@ def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None =
 
 
 def _shares(errors: Errors, is_old: bool, parts: Iterable[str]) -> Float[Array, " parts"]:
-    """What share of the images of old or of new classes each part makes up; 0 where there are no such images."""
+    """Share of each kind of error among the images of old or new classes; 0 without such images."""
     side = errors.is_old == is_old
     wrong = np.array([getattr(errors, part)[side].sum() for part in parts], dtype=float)
     return wrong / max(int(errors.n_images[side].sum()), 1)

@@ -27,17 +27,17 @@ from justright.runs.source_checks import summary
 from justright.utils import settings
 from justright.utils.seeding import generator
 
-N_FIRST, N_LARGEST = 3, 6  # clusters that are named to look at first, and those that are shown
+N_FIRST, N_LARGEST = 3, 6  # clusters named to look at first, and clusters shown
 N_IMAGES, COLUMNS, PIXELS = 9, 3, 52  # of each of them
 SURE = 0.5  # an image is uncertain where its category is less likely than this to be right
-OLD_PARTS = {"old_kept": "Old, labels kept", "old_dropped": "Old, labels left out"}
+OLD_PARTS = {"old_kept": "Old, labels kept", "old_dropped": "Old, labels dropped"}
 TITLES = {"all": "All", "old": "Old", **OLD_PARTS, "new": "New"}
 MOST_CLASSES, MOST_PAIRS = 1500, 25
-MOST_CELLS = 25_000_000  # a larger confusion is told by its worst pairs only
-# from nothing to blue: on dark paper an empty cell is dark
+MOST_CELLS = 25_000_000  # a larger confusion matrix is not drawn
+# from transparent to blue, for light and dark pages
 SHEER = LinearSegmentedColormap.from_list("sheer", [(0.18, 0.43, 0.70, 0.0), (0.18, 0.43, 0.70, 1.0)])
 N_SAMPLE, SAMPLE_PIXELS, SAMPLE_COLUMNS = 16, 64, 8
-MOST_SETS = 12  # data sets that get a sheet; more are only counted
+MOST_SETS = 12  # data sets with a sheet; others are only counted
 BUDGET = 600_000
 MOST_LEFT_OUT = 500  # files of the table; left_out.csv lists all
 FIRST = ("method", "selector", "seed", "n_target", "k_source", "n_categories", "n_known", "scale")
@@ -47,11 +47,11 @@ FACT_TITLES = {
     "n_categories": "categories in all",
     "n_known": "known classes",
 }
-SETTINGS = ("config", "selector_params", "spec")  # nested settings, from the resolved to the asked for
+SETTINGS = ("config", "selector_params", "spec")  # nested settings, resolved ones first
 
 
 def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageImages) -> Values:
-    """What the first screen shows, in its order."""
+    """The first screen: summary, largest new clusters, selection, next steps."""
     saved, scores = optional(lambda: run.selection), optional(lambda: run.scores)
     new = [view for view in views if view.category.kind == "discovered"]
     largest = sorted(new, key=lambda view: -view.n_images)[:N_LARGEST]
@@ -76,9 +76,9 @@ def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageI
 def sentence(
     predictions: Predictions, views: Sequence[ClusterView], expected: ExpectedRight | None, rests_on: str = ""
 ) -> Words:
-    """How many images are where, how many are expected to be right, and the new clusters where most are likely wrong.
+    """The number of images by kind, the expected accuracy, and the new clusters with the most expected errors.
 
-    expected: None if the confidences are not calibrated; the sentence then says what they rest on.
+    expected: None if the confidences are not calibrated; the sentence then names what they are based on.
     """
     counts = []
     for kind, one, many in (("known", "known class", "known classes"), ("discovered", "new cluster", "new clusters")):
@@ -86,9 +86,9 @@ def sentence(
         n_images = sum(len(view.rows) for view in group)
         counts += [f"{n_images:,} in {len(group):,} {one if len(group) == 1 else many}"] if group else []
     if n_given := int(predictions.is_given.sum()):
-        counts[0] += f" ({n_given:,} of them labeled before)"
+        counts[0] += f" ({n_given:,} already labeled)"
     if n_neither := int(predictions.is_neither.sum()):
-        counts.append(f"{n_neither:,} like none of them")
+        counts.append(f"{n_neither:,} unlike all categories")
     n = len(predictions)
     said = f"{n:,} image{'' if n == 1 else 's'}: {', '.join(counts)}. "
     if expected is not None and expected.n:
@@ -97,7 +97,7 @@ def sentence(
         said += f"{expected.in_words('other images' if n_given else 'images')} {how_many} of them "
         said += "is uncertain" if n_uncertain < 2 else "are uncertain"
     elif rests_on:
-        said += f"Confidence rests on {rests_on}"
+        said += f"Confidence is based on {rests_on}"
     first = [view for view in views if view.category.kind == "discovered"][:N_FIRST]
     names = join(", ", [(Name(view.category.name),) for view in first])
     look = "; look first at " if not said.endswith(". ") else "Look first at "
@@ -105,25 +105,25 @@ def sentence(
 
 
 def next_steps(run: str) -> list[tuple[str, str]]:
-    """What a person does with a finished run, and the command for it, called where the folder of the run lies."""
+    """What to do with a finished run, with commands for the folder that contains it."""
     run = shlex.quote(run)
     labeled = f"justright review {run} --export reviewed.parquet --as labeled"
     return [
-        ("Go through the clusters on a page: keep, name, merge, split", f"justright review {run}"),
-        ("Give more images a category", f"justright predict {run} more-images/ --out found.csv"),
-        ("Take the reviewed labels along, for --labeled of the next run", labeled),
+        ("Review the clusters on a page: keep, name, merge, split", f"justright review {run}"),
+        ("Predict the categories of more images", f"justright predict {run} more-images/ --out found.csv"),
+        ("Export the reviewed labels for --labeled of the next run", labeled),
     ]
 
 
 def percent(scores: Scores, name: str) -> str:
     """An accuracy with its interval."""
     if math.isnan(getattr(scores, name)):
-        return "no such images"
-    return scores.percent(name).replace(", ", ",\u00a0")  # an interval is not torn apart
+        return "no images"
+    return scores.percent(name).replace(", ", ",\u00a0")  # no line break inside an interval
 
 
 def scores_part(run: RunFolder) -> Values:
-    """All, Old and New with intervals, where there are any: a row for each group of images."""
+    """All, Old and New with intervals: one row per group of images."""
     scores = run.scores
     if scores is None:
         return {"scores": None, "accuracies": None, "baselines": None}
@@ -138,7 +138,7 @@ def scores_part(run: RunFolder) -> Values:
 
 
 def _baselines(run: RunFolder, scores: Scores) -> Table | None:
-    """The run beside simple methods on frozen features, where they were scored."""
+    """The run compared with simple methods on frozen features, if they were scored."""
     found = (run.about.get("check") or {}).get("baselines")
     if not found:
         return None
@@ -154,15 +154,15 @@ def _share(value: float | None) -> float | None:
 
 
 def judged(run: RunFolder) -> JudgedPredictions | Missing:
-    """Clusters beside the truth, if both are there."""
+    """Clusters with the true labels, if there are any."""
     truth = run.truth_file
     if truth is None:
-        return Missing("Errors can be told only where labels of the target were given")
-    return attempt(lambda: run.judged(truth), "Errors cannot be told")
+        return Missing("No errors: the run has no labels of the target")
+    return attempt(lambda: run.judged(truth), "Errors cannot be computed")
 
 
 def errors_part(found: JudgedPredictions | Missing, predictions: Predictions) -> Values | Missing:
-    """The errors by kind and cause, as figure and table; the confusion; the classes from the worst on."""
+    """Errors by kind and cause, as figure and table; the confusion; the classes, worst first."""
     if isinstance(found, Missing):
         return found
     errors = break_down(found.y_true, found.y_pred, found.is_old)
@@ -185,7 +185,7 @@ def errors_part(found: JudgedPredictions | Missing, predictions: Predictions) ->
 
 
 def _pairs(found: JudgedPredictions, counts: Counts, errors: Errors, predictions: Predictions) -> Table:
-    """Which class lies most often in a cluster that stands for another."""
+    """The most frequent confusions of a class with the cluster of another."""
     class_of = {int(k): int(c) for c, k in zip(errors.classes, errors.cluster, strict=True) if k >= 0}
     is_wrong = np.array([class_of.get(k) != c for c, k in zip(counts.class_, counts.cluster, strict=True)], dtype=bool)
     cells = np.flatnonzero(is_wrong)
@@ -220,7 +220,7 @@ def _name(found: JudgedPredictions, label: int) -> Name:
 
 
 def overview(run: RunFolder) -> Values:
-    """A row a data set, and a sheet each."""
+    """One row and one sheet per data set."""
     rows, sheets, missing, sources = [], [], [], []
     for part, images in (
         ("target", attempt(lambda: run.target, "The list of target images cannot be read")),
@@ -248,25 +248,25 @@ def overview(run: RunFolder) -> Values:
 
 
 def left_out_part(run: RunFolder) -> Values | Missing:
-    """The files that were not used: how many and why, and each of them."""
+    """The skipped files: how many, why, and a list."""
     files = run.left_out
     if files is None:
-        return Missing("The run does not say which files it left out")
+        return Missing("The run has no list of skipped files")
     if not files:
-        return Missing("No file was left out")
+        return Missing("No files were skipped")
     rows = [(Name(each.path), each.side, each.reason.replace("_", " "), Name(each.detail)) for each in files]
     table = Table(("file", "side", "reason", "detail"), rows[:MOST_LEFT_OUT])
-    return {"said": summary(files), "files": table, "n_files": len(files), "is_folded": len(files) > N_SAMPLE}
+    return {"summary": summary(files), "files": table, "n_files": len(files), "is_folded": len(files) > N_SAMPLE}
 
 
 def flat_texts(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Nested settings as one level, lists as text."""
+    """Flatten nested settings; lists become text."""
     one_level = settings.flat(values).items()
     return {name: ", ".join(map(str, value)) if isinstance(value, list) else value for name, value in one_level}
 
 
 def resolved(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What run.json says, with the spec in the place of what a run that is not finished has not resolved yet."""
+    """The contents of run.json; the spec fills in what an unfinished run has not resolved yet."""
     spec = {name: value for name, value in (about.get("spec") or {}).items() if value is not None}
     if isinstance(spec.get("backbone"), str):
         spec["backbone"] = {"name": spec["backbone"]}
@@ -274,7 +274,7 @@ def resolved(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def asked(about: Mapping[str, Any]) -> Values:
-    """The settings that matter most, then the question in full, then every setting."""
+    """The most important settings, then the request, then all settings."""
     about = resolved(about)
     first = {FACT_TITLES.get(name, name): about[name] for name in FIRST if about.get(name) is not None}
     if name := (about.get("backbone") or {}).get("name"):
@@ -286,17 +286,17 @@ def asked(about: Mapping[str, Any]) -> Values:
 
 
 def timings(about: Mapping[str, Any]) -> Values | Missing:
-    """Seconds by stage, and all of them."""
+    """Seconds by stage, and their sum."""
     seconds = about.get("seconds")
     if not seconds:
-        return Missing("The run does not say how long its stages took")
+        return Missing("The run has no timings")
     total = sum(seconds.values())
     rows = [(name, value, round(100 * value / total) if total else 0) for name, value in seconds.items()]
     return {"stages": Table(("stage", "seconds", "%"), [*rows, ("all", total, 100)])}
 
 
 def reproduction(about: Mapping[str, Any]) -> Values:
-    """The command, then versions, seed and fingerprints: equal ones give equal results."""
+    """The command, versions, seed and fingerprints: if all are equal, so are the results."""
     about = resolved(about)
     facts: dict[str, Any] = {"seed": about["seed"]} if "seed" in about else {}
     for name, title in (("versions", "version of"), ("backbone", "backbone"), ("fingerprints", "fingerprint of")):

@@ -1,4 +1,4 @@
-"""The report of a run: one page with each part of it, or why that part is missing."""
+"""The report of a run: one page with all parts; a part that cannot be shown gives the reason."""
 
 from __future__ import annotations
 
@@ -48,28 +48,35 @@ from justright.utils.errors import DataError
 from justright.utils.files import write_text
 
 NAME = "report.html"
-MOST_BYTES = 10_000_000  # a page that can be sent by mail
+MOST_BYTES = 10_000_000  # small enough for an email
 # characters of pictures: with tables of thousands of rows and all figures the page stays below 10 MB
 CLASS_BUDGET, CLUSTER_BUDGET = 2_000_000, 4_500_000
-NO_PREDICTIONS = "There are no predictions: the run has not reached them yet"
+NO_PREDICTIONS = "No predictions yet: the run is not finished"
 MOST_EPOCHS = 200  # of the table; figures show all
 PART_TITLES = {"stage1": "First training", "heads": "Heads alone, before the network was tuned", "": "Training"}
-MOST_OPEN = 24  # more classes than this are folded away at first: they would stand between the reader and the rest
-MOST_CLASSES = 3000  # a longer list is cut in the middle: the page stays within a few megabytes
-SIZES = ((5, 48), (4, 40), (4, 32), (3, 28), (2, 24), (1, 28))  # images a card and pixels a side, from the best on
-MEASURES = {  # columns that a selection may have: what they are called here, and what they are multiplied by
+MOST_OPEN = 24  # more classes than this are collapsed at first
+MOST_CLASSES = 3000  # a longer list is shortened in the middle to keep the page small
+SIZES = (
+    (5, 48),
+    (4, 40),
+    (4, 32),
+    (3, 28),
+    (2, 24),
+    (1, 28),
+)  # images per card, pixels per side
+MEASURES = {  # optional columns of a selection: title and factor
     "similarity": ("similarity", 1),
     "distance": ("distance", 1),
-    "weight_std": ("weight varies by", 1),
+    "weight_std": ("weight std", 1),
     "kept_share": ("kept in resamples %", 100),
 }
 LONGEST_ALT = 60
 
 
 def write_report(run: RunFolder, out: Path | None = None) -> Path:
-    """Write the page, into the run itself unless another place is named, and say where it is."""
+    """Write the page, by default into the run; returns its path."""
     out = run.path / NAME if out is None else out
-    for share in (1.0, 0.3, 0.0):  # only thousands of very long names come to the second
+    for share in (1.0, 0.3, 0.0):  # the second is needed only with thousands of very long names
         html = RunPage(run, share).html()
         if len(html.encode()) < MOST_BYTES:
             break
@@ -79,10 +86,10 @@ def write_report(run: RunFolder, out: Path | None = None) -> Path:
 
 @dataclass
 class RunPage:
-    """Reads what each part of the page shows."""
+    """Reads the values of each part of the page."""
 
     run: RunFolder
-    picture_share: float = 1.0  # of the budget for pictures; less makes a smaller page
+    picture_share: float = 1.0  # of the budget for pictures
 
     def html(self) -> str:
         """The whole page."""
@@ -95,10 +102,10 @@ class RunPage:
                 "errors": ("Errors", lambda: errors_part(judged(self.run), self.run.predictions)),
                 "selection": ("Selection", self._selection),
                 "data": ("Labeled images and target", lambda: overview(self.run) | self._map()),
-                "left_out": ("Left out", lambda: left_out_part(self.run)),
+                "left_out": ("Skipped files", lambda: left_out_part(self.run)),
                 "count": ("Number of categories", self._count),
                 "training": ("Training", self._training),
-                "asked": ("What was asked", lambda: asked_part(about)),
+                "asked": ("Settings", lambda: asked_part(about)),
                 "seconds": ("Timings", lambda: timings(about)),
                 "again": ("How to reproduce", lambda: reproduction(about)),
             }
@@ -120,7 +127,7 @@ class RunPage:
 
     @cached_property
     def _views(self) -> tuple[list[ClusterView], str]:
-        """The categories, and which features tell what is near what."""
+        """The categories, and the source of the features."""
         features, source = target_features(self.run)
         return look_at_clusters(self.run.predictions, features, optional(lambda: self.run.doubts) or ()), source
 
@@ -130,9 +137,9 @@ class RunPage:
         return result_part(self.run, self._views[0], self._page_images)
 
     def _map(self) -> Values:
-        frozen = attempt(lambda: self.run.frozen, "There are no frozen features, so there is no map")
+        frozen = attempt(lambda: self.run.frozen, "No map: the run has no frozen features")
         if not isinstance(frozen, Missing) and min(map(len, frozen)) < 1:
-            frozen = Missing("There is no map of nothing")
+            frozen = Missing("No map: there are no images")
         if isinstance(frozen, Missing):
             return {"map": frozen, "figure": None, "tiles": []}
         found = feature_map(*frozen)
@@ -140,12 +147,12 @@ class RunPage:
         return {"map": found, "figure": figure, "tiles": tiles(found, figure, [self._pool, self._target], budget)}
 
     def _selection(self) -> Values | Missing:
-        saved = attempt(lambda: self.run.selection, "Nothing was selected: every labeled image weighs the same")
+        saved = attempt(lambda: self.run.selection, "No selection: all labeled images have the same weight")
         if isinstance(saved, Missing):
             return saved
         pool = self._pool
         if not isinstance(pool, Missing) and len(pool) != len(saved.images):
-            pool = Missing(f"{len(saved.images):,} images were weighed, and pool.parquet lists {len(pool):,}")
+            pool = Missing(f"{len(saved.images):,} images have weights, but pool.parquet lists {len(pool):,}")
         page_images = PageImages(pool, int(self.picture_share * CLASS_BUDGET))
         result = saved.weighed
         return {
@@ -159,11 +166,11 @@ class RunPage:
 
     def _training(self) -> Values | Missing:
         if not self.run.curves:
-            return Missing("There are no training records: the run has not trained yet, or its method does not train")
+            return Missing("No training records: the run has not trained yet, or its method does not train")
         return {"trainings": [self._one_training(part, runs) for part, runs in self.run.curves.items()]}
 
     def _one_training(self, part: str, runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Values:
-        """One of the trainings of the run; several lines where several seeds vote."""
+        """One training of the run, with a curve for each seed."""
         names = reported([record for records in runs.values() for record in records])
         rows = [
             (run, record.get("epoch", place), *(record.get(name) for name in names))
@@ -197,12 +204,12 @@ class RunPage:
         count = attempt(lambda: self.run.count, "K was not estimated")
         estimates = {} if isinstance(count, Missing) else count.get("estimates", {})
         try:
-            intervals = {name: said["interval"] for name, said in estimates.items() if said.get("interval")}
+            intervals = {name: estimate["interval"] for name, estimate in estimates.items() if estimate.get("interval")}
             rows = [
-                (name, said["n_categories"], "{} to {}".format(*intervals[name]) if name in intervals else "")
-                for name, said in estimates.items()
+                (name, estimate["n_categories"], "{} to {}".format(*intervals[name]) if name in intervals else "")
+                for name, estimate in estimates.items()
             ]
-            figures = {name: draw_counts({name: said}) for name, said in estimates.items()}
+            figures = {name: draw_counts({name: estimate}) for name, estimate in estimates.items()}
         except (KeyError, TypeError, ValueError, IndexError) as error:  # a file of another version
             raise DataError(f"an estimate of K cannot be read: {error!r}") from error
         return {
@@ -217,16 +224,16 @@ class RunPage:
     def _clusters(self) -> Values | Missing:
         if not (self.run.path / "predictions.parquet").exists():
             return Missing(NO_PREDICTIONS)
-        said, (views, source) = review_of(self.run), self._views
-        review = None if isinstance(said["review"], Missing) else said["review"]
+        reviewed, (views, source) = review_of(self.run), self._views
+        review = None if isinstance(reviewed["review"], Missing) else reviewed["review"]
         is_calibrated = self.run.expected is not None
         cards = cluster_cards(self.run.predictions, views, self._page_images, review, is_calibrated)
-        return said | cards | {"source": source}
+        return reviewed | cards | {"source": source}
 
 
 def class_cards(run: RunFolder, saved: Selection, page_images: PageImages) -> Values:
-    """One card a class, the heaviest first."""
-    near = attempt(lambda: nearest_clusters(run, saved), "The nearest cluster of a class cannot be told")
+    """One card per class, the largest weight first."""
+    near = attempt(lambda: nearest_clusters(run, saved), "The nearest cluster of each class is unknown")
     nearest = {} if isinstance(near, Missing) else near
     rows = sorted(saved.classes.to_pylist(), key=lambda row: -row["weight"])
     shown, n_left_out = cut_in_the_middle(rows, MOST_CLASSES)
@@ -253,7 +260,7 @@ def class_cards(run: RunFolder, saved: Selection, page_images: PageImages) -> Va
 
 
 def nearest_clusters(run: RunFolder, saved: Selection) -> dict[int, tuple[Name, float]]:
-    """For each class the cluster of the target whose centroid is nearest, and the cosine, in frozen features."""
+    """For each class the cluster with the nearest centroid in frozen features, and the cosine."""
     if run.frozen is None:
         raise DataError("there are no frozen features")
     pool, target = run.frozen
@@ -268,7 +275,7 @@ def nearest_clusters(run: RunFolder, saved: Selection) -> dict[int, tuple[Name, 
 
 
 def _pictures(shown: Sequence[dict[str, Any]], saved: Selection, page_images: PageImages) -> list[Picture | None]:
-    """A strip of images a class. Where images do not fit all, both ends of the weights go first."""
+    """A strip of images per class; both ends of the weights first, in case the budget does not suffice."""
     labels = saved.images["label"].to_numpy()
     by_label = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[by_label], [row["label"] for row in shown]).tolist()

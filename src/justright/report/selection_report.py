@@ -48,23 +48,23 @@ from justright.utils.files import write_text
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 
-SIZE = (5.6, 4.9)  # inches: at phone width the letters are still readable
-MOST_MARKS = 3000  # more marks than this go into the file as pixels
+SIZE = (5.6, 4.9)  # inches: readable at phone width
+MOST_MARKS = 3000  # more marks than this are rasterized
 LONGEST_NAME = 24
-ONE_LINE = 70  # so many letters of a legend stand beside each other
+ONE_LINE = 70  # characters of a legend in one row
 N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88  # classes at each end, images a class, and pixels a side
 MOST_CLASSES = 4000  # a longer table of classes is cut in the middle: the page stays within a few megabytes
 
 
 def draw_selection(saved: Selection) -> dict[str, Figure]:
-    """The figure of a selection, by its name: "weights" or "ranked"; none where the selector has none."""
+    """The figure of a selection by name, "weights" or "ranked"; empty if the selector has none."""
     if saved.name in SELECTORS:
         kind, params = SELECTORS[saved.name], saved.about["params"]
         # files of other versions may have other parameters; JSON has lists for tuples
         known = {each.name: params[each.name] for each in fields(kind) if each.name in params}
         selector = kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in known.items()})
         plot = selector.plot(saved.weights)
-    else:  # the classes of a selector that is not known here are ranked
+    else:  # an unknown selector: rank its classes
         plot = SelectionPlot(saved.weights.measure) if saved.weights.measure else None
     if plot is None:
         return {}
@@ -72,7 +72,7 @@ def draw_selection(saved: Selection) -> dict[str, Figure]:
 
 
 def _draw_weights(saved: Selection, plot: SelectionPlot) -> Figure:
-    """Similarity or distance of each class against its weight; below, how many classes of each data set."""
+    """Similarity or distance of each class against its weight; below, a histogram by data set."""
     values, weight = saved.weights.columns[plot.measure], saved.weights.weight
     figure, top = _with_histogram(saved, plot.measure, sharex=True)
     for number, (x, y) in enumerate(plot.curves, start=1):
@@ -90,7 +90,7 @@ def _draw_weights(saved: Selection, plot: SelectionPlot) -> Figure:
 
 
 def _draw_ranked(saved: Selection, plot: SelectionPlot) -> Figure:
-    """Classes from the closest on against their similarity or distance; below, the same by data set."""
+    """Classes, closest first, against their similarity or distance; below, a histogram by data set."""
     figure, top = _with_histogram(saved, plot.measure, sharex=False)
     top.xaxis.set_major_locator(MaxNLocator(integer=True))
     values = saved.weights.columns[plot.measure]
@@ -119,7 +119,7 @@ def _draw_ranked(saved: Selection, plot: SelectionPlot) -> Figure:
 
 
 def _with_histogram(saved: Selection, measure: str, sharex: bool) -> tuple[Figure, Axes]:
-    """A figure with empty axes, and below them how many classes of each data set have which similarity or distance."""
+    """A figure with empty axes, and below them a histogram of similarity or distance by data set."""
     figure, (top, below) = quiet_panels(*SIZE, (2, 1), sharex=sharex, gridspec_kw={"height_ratios": [3, 1.4]})
     values, (_, colors, source) = saved.weights.columns[measure], _sources(saved)
     parts = [values[source == number] for number in range(len(colors))]
@@ -148,7 +148,7 @@ def _marks(axes: Axes, saved: Selection, x: Float[Array, " classes"], y: Float[A
 
 
 def _sources(saved: Selection) -> tuple[list[str], list[str], Int[Array, " classes"]]:
-    """Name and color of each data set, and which of them each class is of; those beyond the colors share one."""
+    """Names and colors of the data sets, and the data set of each class; those beyond the colors share one."""
     names, of_class = datasets(saved.classes["dataset"])
     n_more = len(names) - len(COLORS)
     shown = [*names[: len(COLORS)], *([f"{n_more} more"] if n_more > 0 else [])]
@@ -157,7 +157,7 @@ def _sources(saved: Selection) -> tuple[list[str], list[str], Int[Array, " class
 
 @dataclass(frozen=True)
 class ClassExamples:
-    """A class and some of its images, each as the text of a data URI."""
+    """A class and some of its images as data URIs."""
 
     class_name: str
     reason: str
@@ -168,16 +168,16 @@ ExampleSheet = Mapping[str, Sequence[ClassExamples]]  # classes that weigh most 
 
 
 def example_sheet(result: Selection, seed: int) -> ExampleSheet:
-    """Open images of the classes at both ends of the weights; of equal weights, which ones is drawn by seed.
+    """Open images of the classes with the largest and smallest weights; ties are broken at random by seed.
 
-    Images are looked for where they were when their features were extracted.
+    Images are opened where they were when their features were extracted.
     """
     weight = result.weights.weight
     n_most = min(N_CLASSES, -(-len(weight) // 2))
-    n_least = 0 if np.ptp(weight) == 0 else min(N_CLASSES, len(weight) // 2)  # of equals, none weighs least
+    n_least = 0 if np.ptp(weight) == 0 else min(N_CLASSES, len(weight) // 2)  # with equal weights, there is no least
     drawn = generator(seed, "examples").permutation(len(weight))
     order = drawn[np.argsort(-weight[drawn], kind="stable")].tolist()
-    ends = {"Weigh most": order[:n_most], "Weigh least": order[len(order) - n_least :]}
+    ends = {"Largest weights": order[:n_most], "Smallest weights": order[len(order) - n_least :]}
     assert result.pool is not None
     sets, reasons = [_images(table) for table in result.pool.tables], result.weights.reason
     return {
@@ -188,14 +188,14 @@ def example_sheet(result: Selection, seed: int) -> ExampleSheet:
 
 
 def draw_sheet(sheet: ExampleSheet) -> str:
-    """The sheet as an SVG document."""
+    """Render the sheet as an SVG document."""
     return render("examples.svg", sheet=sheet, pixels=PIXELS, ink=INK, paper=PAPER)
 
 
 def _images(table: FeatureTable) -> ImageSet:
     """The images behind a feature store: its index lists them as `open_images` reads it."""
     if table.path is None or "source" not in table.index.column_names:
-        raise JustrightError("the feature store does not say where its images are")
+        raise JustrightError("the feature store has no paths of its images")
     return open_images(str(table.path / INDEX))
 
 
@@ -208,7 +208,7 @@ def _examples(pool: FeaturePool, sets: Sequence[ImageSet], label: int, reason: s
     return ClassExamples(
         class_name=pool.class_names[label],
         reason=reason,
-        # twice as fine, for screens with fine pixels
+        # twice the size, for high-resolution screens
         images=tuple(data_uri(ImageOps.fit(image, (PIXELS * 2, PIXELS * 2)), "JPEG", quality=72) for image in images),
     )
 
@@ -220,14 +220,14 @@ def selection_page(
     sheet: ExampleSheet | Missing,
     diagnosis: Diagnosis | None = None,
 ) -> str:
-    """The whole page. `asked` is what the person gave, `figures` are SVG documents by name."""
+    """Render the page. asked: the request of the user. figures: SVG documents by name."""
     rows = sorted(result.classes.to_pylist(), key=lambda row: -row["weight"])
     shown, n_left_out = cut_in_the_middle(rows, MOST_CLASSES)
     columns = {"class": "class_name", "images": "n_images", "weight": "weight"}
     columns |= {measure: measure} if (measure := result.weights.measure) else {}
     columns["reason"] = "reason"
     if result.stability is not None:
-        columns |= {"kept in resamples %": "kept_share", "weight varies by": "weight_std"}
+        columns |= {"kept in resamples %": "kept_share", "weight std": "weight_std"}
         shown = [row | {"kept_share": round(100 * row["kept_share"])} for row in shown]
     return render(
         "selection.html",
@@ -253,7 +253,7 @@ def write_selection_report(
 ) -> tuple[list[Path], str]:
     """Write `weights.svg` or `ranked.svg` and `examples.svg` into a directory, and all of it as one page.
 
-    Gives the files written, and why there are no example images, if so.
+    Returns the files written, and why there are no example images, if so.
     """
     drawn = {name: to_svg(figure) for name, figure in draw_selection(result).items()}
     sheet = attempt(lambda: example_sheet(result, seed), "")
