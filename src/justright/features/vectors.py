@@ -18,8 +18,7 @@ from justright.data.vectors import vectors_of
 from justright.features.backbone import Backbone
 from justright.features.cuts import Cut, Stored
 from justright.features.extract import store_index
-from justright.features.store_header import Header, data_fingerprint
-from justright.features.store_writer import StoreWriter, begin_store
+from justright.features.store import Header, StoreWriter, begin_store, data_fingerprint
 from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.features.views import Views
 from justright.utils.errors import DataError
