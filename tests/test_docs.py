@@ -174,7 +174,7 @@ def place(drawn_data, home, tmp_path, monkeypatch):
     monkeypatch.setattr("justright.review.server.serve", keep_a_cluster)
     monkeypatch.setattr("click.launch", lambda address: 0)
     # tests/runs/test_measured_rates.py measures
-    for name, few in {"FEWEST": 4, "SECONDS": 0.0, "N_STEPS": 1, "N_ROWS": 100, "N_CLASSES": 5}.items():
+    for name, few in {"MIN_IMAGES": 4, "MAX_SECONDS": 0.0, "N_STEPS": 1, "N_ROWS": 100, "N_CLASSES": 5}.items():
         monkeypatch.setattr(measured_rates, name, few)
     return tmp_path
 

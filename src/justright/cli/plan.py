@@ -67,7 +67,7 @@ def plan(
     is_table: bool,
     **options: Any,
 ) -> None:
-    """Estimate the cost of `justright discover`: steps, time, memory and disk.
+    """Estimate the steps, time and disk of `justright discover`.
 
     Every stage is timed on a few images, yours or drawn ones, which takes some seconds. Time grows linearly with the
     number of images and assumes that nothing is cached; disk is an upper bound. `discover` prints the same estimate
