@@ -29,8 +29,10 @@ from tests.forked_workers import context as forked_workers_context
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# No test pulls the plug, and what a killed process has written is there without it: waiting for the disk shows nothing.
-os.fsync = lambda file: None
+# Waiting for the disk takes long and shows nothing, because no test cuts the power. The fixture `flushed` lists the
+# files that would have been flushed.
+FLUSHED: list[str] = []
+os.fsync = lambda number: FLUSHED.append(os.readlink(f"/proc/self/fd/{number}") if os.name == "posix" else "")
 
 # By default an example that takes long fails, which says something about the machine and nothing about the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -124,6 +126,13 @@ def make_tree(tmp_path: Path) -> Callable[..., Path]:
         return root
 
     return make
+
+
+@pytest.fixture
+def flushed() -> list[str]:
+    """The files that `os.fsync` was called for in this test."""
+    FLUSHED.clear()
+    return FLUSHED
 
 
 @pytest.fixture

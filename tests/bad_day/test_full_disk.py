@@ -84,14 +84,21 @@ def test_every_other_command_does_the_same(tmp_path, finished):
         return call_limited(finished / "home", limit, *words(name, f"{name}/{out}"))
 
     for name in COMMANDS:
-        limited, again = call(name, "limited", limit=100), call(name, "limited")
+        limited = call(name, "limited", limit=100)
         assert is_told(limited), (name, limited)
+        assert half_written(tmp_path, finished / "home") == [], name
+        again = call(name, "limited")
         assert again.code == 0, (name, again.err)
         expected = {"result.html": None}
         if name != "report":  # of its page nothing but the name is compared
             assert call(name, "undisturbed").code == 0, name
             expected = written(tmp_path / name / "undisturbed")
         assert written(tmp_path / name / "limited") == expected, name
+
+
+def half_written(*folders):
+    """Temporary files that a command has not deleted."""
+    return [path for folder in folders for path in folder.rglob(".*.tmp")]
 
 
 def written(folder):

@@ -178,3 +178,10 @@ def test_workers_read_a_store_elsewhere_themselves(tmp_path, home, name):
     cut = list(zip(row_shards(pool, 13), row_shards(labels, 13), strict=True))
     here = BetaSelector(domain="affine").fit_stream(cut, row_shards(target, 13)).class_weight_
     assert there.tobytes() == here.tobytes()
+
+
+def test_finished_store_is_flushed_to_disk(tmp_path, flushed):
+    FeatureTable.of(np.ones((3, 2), np.float32)).write(tmp_path / "store")
+    names = [name.rpartition("/")[2] for name in flushed]
+    assert {"features.npy", "shards.jsonl"} <= set(names)
+    assert names[-1].startswith(".store.json"), "the header last"

@@ -14,15 +14,6 @@ from justright.utils.errors import JustrightError
 from justright.utils.files import IS_FULL
 from justright.utils.parallel import raise_gc_threshold
 
-# Threads of torch that wait for each other sleep instead of spinning: on a machine with other work to do a step of
-# training took eight times as long with spinning. It is read when torch is loaded, which happens later.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-# Some virtual machines list matrix tiles (AMX) among what their processor can do, and end a process that uses them:
-# half precision would die without a word. The level below has everything else. Float32 never uses tiles.
-os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
-
-raise_gc_threshold()
-
 COMMANDS = (  # each is a module of this folder with a click command of the same name
     "audit", "benchmark", "cache", "data", "demo", "discover", "doctor", "estimate", "evaluate", "extract", "plan",
     "predict", "report", "review", "select", "settings",
@@ -34,8 +25,24 @@ LARGER = f"allow larger files (`ulimit -f unlimited`), or name another place, {A
 ADVICE = {errno.ENOSPC: FREE_ROOM, errno.EDQUOT: FREE_ROOM, errno.EFBIG: LARGER}
 
 
+def prepare_process() -> None:
+    """Set up a process that runs one command; called before torch is loaded, which reads the variables."""
+    # Threads of torch that wait for each other sleep instead of spinning: on a machine with other work to do a step of
+    # training took eight times as long with spinning.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Some virtual machines list matrix tiles (AMX) among the features of their processor, and end a process that uses
+    # them: half precision would die without a message. The level below has everything else. Float32 never uses tiles.
+    os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+    raise_gc_threshold()
+
+
 class Commands(click.Group):
     """Loads a command when it is asked for, and turns errors that a user can mend into one clear message."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Prepare the process and run the command."""
+        prepare_process()
+        return super().main(*args, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names that `--help` shows."""
