@@ -1,4 +1,4 @@
-"""Discovery: what every method has in common, trained or not."""
+"""Base classes of all methods: `Discovery`, and `TrainedDiscovery` for methods that train a network."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from justright.utils.parallel import Engine
 from justright.utils.seeding import generator
 from justright.utils.types import UNLABELED, Array
 
-CALIBRATION_ROWS = 1 << 15  # one number is calibrated; more labeled images than about these would only take memory
+CALIBRATION_ROWS = 1 << 15  # at most about so many labeled images calibrate the one temperature
 
 
 class Discovery(BaseEstimator, ABC):
@@ -118,6 +118,7 @@ class Discovery(BaseEstimator, ABC):
     ) -> Discovery:
         """Learn from labeled and unlabeled images; `sample_weight` has one entry for each labeled one."""
         self.notes_: list[str] = []
+        self._fingerprints: dict[str, Any] = {}
         self.trained_share_ = 1.0
         self.joint_: JointAnswer | None = None
         config = self.config_class() if self.config is None else self.config
@@ -152,15 +153,15 @@ class Discovery(BaseEstimator, ABC):
         return made
 
     def _n_threads_before(self) -> int | None:
-        """How many threads the training in the folder was begun with; None where there is none."""
+        """Read the thread count of the training in the folder; None if there is none."""
         folders = [] if self.folder is None else [self.folder / part for part in (*FIRST_PARTS, ".")]
         found = (Checkpoints(folder / "checkpoint").n_threads() for folder in folders)
         return next(filter(None, found), None)
 
     def _views(self, transform: str | Transform, data: TrainingData, **options: Any) -> Views:
-        """Views of all images, whatever their weight: another selection finds them again.
+        """Open views of all images, whatever their weight, so that other selections can reuse them.
 
-        Of several processes the first one builds the bank and checks it, for all.
+        Of several processes the first one builds and checks them for all.
         """
         processes = Processes()
         root = self.bank or home() / "banks"
@@ -170,20 +171,20 @@ class Discovery(BaseEstimator, ABC):
 
     @classmethod
     def trainings(cls, config: Any) -> list[PlannedTraining]:
-        """Each training of the method, in order, from settings that are `fitted`. Here none."""
+        """List the trainings of the method in order, from `fitted` settings. Here none."""
         return []
 
     @abstractmethod
     def _learn(self, inputs: FitInputs) -> Learned:
-        """Learn from the images, and say how features find their category: all that a method must supply."""
+        """Learn from the images and return how features are assigned to categories. A method implements this."""
 
     def _by_clusters(self, inputs: FitInputs) -> Learned:
-        """Categories by semi-supervised k-means of the features as they are now."""
+        """Assign categories by semi-supervised k-means of the current features."""
         features, ends_in_norm = inputs.features(), inputs.backbone.cut.ends_in_norm
         return by_clusters(inputs.data, features, self.n_categories_, self.config_, self.seed, ends_in_norm)
 
     def _conclude(self, data: TrainingData, learned: Learned) -> None:
-        """Calibrate the confidence and keep what was learned."""
+        """Calibrate the confidence and set the attributes."""
         rows, self.calibrated_on_ = np.flatnonzero(data.is_held_out), "held-out labeled images"
         self.labeled_rows_, self.held_out_rows_ = data.labeled, rows
         self.class_rows_ = np.union1d(data.labeled, rows)
@@ -205,12 +206,12 @@ class Discovery(BaseEstimator, ABC):
         self.categories_ = category_names(data.known, self.n_categories_)
         self.known_labels_ = data.known_labels
         cluster, confidence, _ = self.assigner_.assign(target)
-        # where clustering keeps an image in another cluster than the nearest, nothing speaks for it
+        # no confidence for an image that clustering put into another cluster than the nearest
         confidence = np.where(cluster == learned.labels, confidence, 0.0)
         self.confidence_ = np.where(self.is_given_, 1.0, confidence).astype(np.float32)
 
     def predictions(self, images: ImageSet) -> Predictions:
-        """What `fit` found for the target, whose images these are."""
+        """Return the result of `fit` for the target; `images` are its images."""
         index = images.with_ids().table.select(["id", "dataset", "path"])
         nothing = np.zeros(len(self.labels_), dtype=bool)
         return Predictions(index, self.labels_, self.confidence_, nothing, self.categories_, self.is_given_)
@@ -223,10 +224,10 @@ class Discovery(BaseEstimator, ABC):
         max_bad: float = MAX_BAD,
         given: Mapping[str, str] | None = None,
     ) -> Predictions:
-        """The category of images that need not have been there in `fit`; those that cannot be read are left out.
+        """Predict the category of any images; unreadable ones are skipped.
 
-        neither: an image that fits worse than all but this share of the target's images fits no category; 0 for never.
-        given: the class that a person gave to an image, by its content id; such an image keeps it.
+        neither: an image has no category if it fits worse than all but this share of the target's images; 0: never.
+        given: labels from a person by content id; such an image keeps its label.
         """
         with TemporaryDirectory() as folder:
             table = extract(images, self.backbone_, Path(folder) / "tuned", max_bad=max_bad)
@@ -258,7 +259,7 @@ class Discovery(BaseEstimator, ABC):
 
     @classmethod
     def load(cls, folder: Path, backbone: Backbone) -> Discovery:
-        """Read what `save` wrote, onto a backbone of the same kind; `predict` works, `fit` starts anew."""
+        """Load a saved model onto a backbone of the same kind, for `predict`."""
         tuned, assigner, joint, about = read_model(folder, own_copy(backbone))
         if about["method"] != cls.name:
             raise DataError(f"{folder} holds a model of {about['method']}", expected=cls.name)
@@ -273,24 +274,26 @@ class Discovery(BaseEstimator, ABC):
 
 
 class TrainedDiscovery(Discovery):
-    """A method with training in it: its `_learn` makes a learner and takes it through the loop with `_train`."""
+    """A method that trains a network: `_learn` makes a learner and calls `_train`."""
 
     config_class: ClassVar[type[TrainConfig]]
-    has_categories: ClassVar[bool] = False  # whether training tells them, and ends where they change no more
-    features_an_epoch: ClassVar[int] = 0  # of each image, before its first step
+    has_categories: ClassVar[bool] = (
+        False  # whether the learner has `categories_of`, so that training can stop once they are stable
+    )
+    features_an_epoch: ClassVar[int] = 0  # of each image, before the first step of an epoch
 
     @classmethod
     def trainings(cls, config: Any) -> list[PlannedTraining]:
-        """One training, with the views that a learner reads unless it says otherwise."""
+        """List one training with the default views of a learner."""
         return [PlannedTraining(config, tuple(Learner.streams))]
 
     def _train(self, learner: Learner, inputs: FitInputs, config: TrainConfig, part: str = "", **more: object) -> None:
-        """Train what is trained in a learner, from the last checkpoint on if there is one.
+        """Train a learner, resuming from its last checkpoint.
 
         Parameters:
-            config: the settings of this training; a method may have several trainings, one after the other.
-            part: the folder in that of the run for its checkpoints and curves.
-            more: what else a resumed run must find unchanged.
+            config: the settings of this training; a method may have several, one after the other.
+            part: subfolder for its checkpoints and metrics.
+            more: further values that must not change when a run is resumed.
         """
         data, folder = inputs.data, None if self.folder is None else self.folder / part
         learner.guide = self._guide(inputs, config)
@@ -303,18 +306,22 @@ class TrainedDiscovery(Discovery):
             rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
             n_views = N_FRESH if config.views == "fresh" else config.views
             views = {stream: FeatureViews(each, np.unique(rows), n_views) for stream, each in views.items()}
+        if not self._fingerprints:  # of the backbone before training and of the data: the same for all trainings
+            self._fingerprints = {
+                "backbone": self.backbone.fingerprint,
+                "frozen": self.backbone.prefix_fingerprint,  # another version may tune another part
+                "data": data.fingerprint(),
+            }
         made_with = {
             "method": self.name,
             "seed": int(self.seed),
             "n_categories": self.n_categories_,
             "config": asdict(config),
-            "backbone": self.backbone.fingerprint,
-            "frozen": self.backbone.prefix_fingerprint,  # another version may tune another part
-            "data": data.fingerprint(),
+            **self._fingerprints,
             **more,
         }
         learner.to(self.backbone.device)
-        # that nothing changes any more is looked for only where an epoch costs much more than the look
+        # a plateau is looked for only where an epoch costs much more than looking
         seen = inputs.plain if learner.is_tuned else None
         training = Training(learner, views, data, config, folder, made_with, seen, self.tensorboard)
         training.run(f"training {self.name}" if learner.is_tuned else f"training the heads of {self.name}")
@@ -322,7 +329,7 @@ class TrainedDiscovery(Discovery):
         self.trained_share_ = min(self.trained_share_, training.trained_share)
 
     def _guide(self, inputs: FitInputs, config: TrainConfig) -> Guide | None:
-        """What the pool adds to the training as a guide; None where it does not guide."""
+        """Make the guide for images of the pool; None if the pool does not guide."""
         backbone, data = inputs.backbone, inputs.data
         rows, size = data.guides, round(config.guide_share * config.batch_size)
         if not len(rows) or not size:

@@ -26,8 +26,8 @@ from justright.utils.settings import flat
 _log = logging.getLogger(__name__)
 
 FORMAT = "justright checkpoint 1"
-N_KEPT = 2  # the newest may be damaged; the one before it is then a few minutes old
-# how the names of tensors begin that only another step of training needs
+N_KEPT = 2  # a second one in case the newest is damaged
+# name prefixes of tensors that only further steps need
 MOMENTUM, ASSIGNED = ONLY_FOR_STEPS = ("momentum/", "assigned")
 
 
@@ -46,7 +46,7 @@ class Checkpoints:
     folder: Path
 
     def save(self, number: int, checkpoint: Checkpoint) -> Path:
-        """Write one under a number that grows, and delete what is older than its predecessor."""
+        """Write a checkpoint and delete all but the newest two."""
         path = self.folder / f"step-{number:09d}.safetensors"
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
         said = json.dumps(checkpoint.state)
@@ -57,7 +57,7 @@ class Checkpoints:
         return path
 
     def load(self) -> Checkpoint | None:
-        """The newest one that is whole, loudly if it is not the newest; None if there was never any."""
+        """Load the newest intact checkpoint, with a warning if a newer one is damaged; None if there is none."""
         remove_leftovers(self.folder)  # of a killed process; another one of this training may be writing now
         files, damaged = self._files(), list[Path]()
         for path in files:
@@ -79,14 +79,14 @@ class Checkpoints:
         return None
 
     def n_threads(self) -> int | None:
-        """How many threads the training has, as the newest checkpoint that can be read says; None where none does."""
+        """Read the thread count from the newest readable checkpoint; None if there is none."""
         for path in self._files():
             with suppress(OSError, SafetensorError, ValueError, KeyError, TypeError), safe_open(path, "pt") as file:
                 return int(parsed_json(file.metadata()["state"])["threads"])
         return None
 
     def finish(self) -> None:
-        """Keep of a training that is over what it found, which a later call goes on from: no momentum, no older one."""
+        """Keep the newest checkpoint of a finished training, without momentum."""
         found = self.load()
         if found is None:
             return
@@ -113,7 +113,7 @@ def _read(path: Path) -> Checkpoint:
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> None:
-    """Write tensors by name, as safetensors with `about` in its header; the file is either whole or not there."""
+    """Write a safetensors file atomically, with `about` in its header."""
     # as bytes: `save_file` writes to a temporary file of a name of its own, which a kill would leave there for good
     content = save(dict(tensors), metadata=None if about is None else dict(about))
     with replacing(path) as temporary:
@@ -121,7 +121,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str,
 
 
 def checksum(tensors: Mapping[str, Tensor], state: str = "") -> str:
-    """Changes with every bit of tensors, names and state."""
+    """Hash tensors, names and state."""
     pieces: list[bytes | memoryview] = [state.encode()]
     for name, tensor in sorted(tensors.items()):
         pieces.append(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -140,7 +140,7 @@ def refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Pa
 
 
 class EpochRecords:
-    """One line an epoch in metrics.jsonl, and a point on each curve of TensorBoard if asked.
+    """One line per epoch in metrics.jsonl, and optional TensorBoard curves.
 
     Without a folder, and in all processes but the first, nothing is written.
     """
@@ -162,13 +162,13 @@ class EpochRecords:
             self.curves.flush()
 
     def begin_with(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Have the records that a checkpoint knows of and no others: later epochs come again, lines may be damaged."""
+        """Rewrite metrics.jsonl with the records of a checkpoint: later lines will be written again."""
         if self.path is not None and (records or self.path.exists()):
             write_text(self.path, "".join(f"{json.dumps(record)}\n" for record in records))
 
 
 def expect_tensorboard() -> Any:
-    """What writes curves for TensorBoard; refused where the package is missing."""
+    """Return TensorBoard's SummaryWriter; raise if it is not installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:

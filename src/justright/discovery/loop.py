@@ -1,7 +1,7 @@
 """The one training loop: batch, loss, step, record. Read it from top to bottom.
 
-Everything random is a function of seed, epoch and step, so a checkpoint needs no generator state, and a run that was
-killed and went on ends with the same bytes as one that was left alone.
+Everything random is a function of seed, epoch and step, so a checkpoint needs no generator state. A resumed run is
+byte-identical to an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from justright.utils.context import track
 from justright.utils.errors import JustrightError
 from justright.utils.types import Array
 
-CHECKPOINT_SECONDS = 60.0  # at most so much work is lost to a kill; writing more often would cost more than it saves
+CHECKPOINT_SECONDS = 60.0  # the most work that an interruption can lose
 # of the learning rate, for the tuned part of a network that ends in no norm; chosen on birds, docs/discovery.md
 SHARE_WITHOUT_NORM = 0.02
 TIME_UP = "time was up"
@@ -39,15 +39,15 @@ TIME_UP = "time was up"
 
 @dataclass
 class Progress:
-    """How far training is: the next epoch and step, the sums of this epoch's terms so far, a record of each before."""
+    """The next epoch and step, the sums of the loss terms in this epoch, and the records of earlier epochs."""
 
     epoch: int = 0
     step: int = 0
     sums: dict[str, float] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
-    n_epochs: int = 0  # of the whole training; fewer than planned once it was found that fewer will do
-    why_fewer: str = ""  # and what was found then
-    seconds: float = 0.0  # that training has taken so far, before a kill and after it
+    n_epochs: int = 0  # of the whole training; fewer than planned after an early stop
+    why_fewer: str = ""  # the reason
+    seconds: float = 0.0  # of training so far, over all resumes
 
 
 class StepReport(NamedTuple):
@@ -65,8 +65,8 @@ class Training:
     data: TrainingData  # labels and weights of the images
     config: TrainConfig  # how long and how fast to train
     folder: Path | None  # where checkpoints and metrics.jsonl go; None for nowhere
-    made_with: Mapping[str, Any]  # what a resumed run must find unchanged
-    plain: Views | None = None  # of all images, by which it is seen what training still changes
+    made_with: Mapping[str, Any]  # must not change when a run is resumed
+    plain: Views | None = None  # test views of all images, to detect a plateau
     tensorboard: InitVar[bool] = False  # also write curves for it
 
     def __post_init__(self, tensorboard: bool) -> None:
@@ -90,14 +90,14 @@ class Training:
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=config.precision == "float16")
 
     def run(self, what: str) -> None:
-        """Train to the last epoch, from where a checkpoint stands."""
+        """Train to the last epoch, resuming from a checkpoint."""
         self._resume()
         n_left = self.progress.n_epochs * self.n_steps - self._n_done
         for _ in track(self._steps(), n_left, what):
             pass
 
     def notes(self) -> list[str]:
-        """What a reader of the result should know of the training."""
+        """Return remarks for the reader of the result."""
         n, n_planned = self.progress.n_epochs, self.config.n_epochs
         what = "training" if self.learner.is_tuned else "training the heads"
         said = f"{n} epochs of {what} where {n_planned} were planned: {self.progress.why_fewer}"
@@ -117,7 +117,7 @@ class Training:
             rate = learning_rate(epoch, progress.n_epochs, config.learning_rate, config.floor_share, n_steady)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * group["share"]
-            if not progress.step:  # else a checkpoint had what it leaves
+            if not progress.step:  # a resumed epoch has its state from the checkpoint
                 self.learner.begin_epoch(epoch, self.views)
             while progress.step < self.n_steps:
                 parts = self._step(epoch, [each.rows(epoch, 1, progress.step)[0] for each in self.learner.all_batches])
@@ -140,7 +140,7 @@ class Training:
             if epoch < n_steady and (why := self._why_enough()):
                 progress.n_epochs = n_epochs_with(epoch + 1, progress.n_epochs, config.steady_share)
                 progress.why_fewer = why
-                self._save()  # how long a training lasts is decided once
+                self._save()  # the decision to stop early is made once
         self._save()
 
     def _count_time(self) -> None:
@@ -149,10 +149,7 @@ class Training:
         self._timed_at = now
 
     def _why_enough(self) -> str:
-        """Why the rate may begin to fall: just as much time is left as that takes, or nothing more is to be expected.
-
-        Empty while it may not.
-        """
+        """Return why the learning rate may start to fall: time is up, or a plateau; empty if it may not."""
         config, progress = self.config, self.progress
         if config.minutes is not None and progress.seconds >= config.steady_share * 60 * config.minutes:
             return TIME_UP
@@ -183,7 +180,7 @@ class Training:
         return parts
 
     def _outputs(self, epoch: int, part: int, rows: Int[Array, " batch"]) -> Outputs:
-        """What this process's share of a batch gives, gathered from all processes."""
+        """Compute this process's share of a batch and gather the outputs of all processes."""
         mine = self.processes.share(len(rows))
         number = self.progress.step * len(self.learner.all_batches) + part
         stored = {}
@@ -194,7 +191,7 @@ class Training:
         return {name: self.processes.gather(rows) for name, rows in outputs.items()}
 
     def _groups(self) -> list[dict[str, Any]]:
-        """Parameters by weight decay and share of the learning rate."""
+        """Group parameters by weight decay and share of the learning rate."""
         config, groups = self.config, defaultdict(list)
         default_share = 1.0 if self.learner.backbone.cut.ends_in_norm else SHARE_WITHOUT_NORM
         backbone_share = default_share if config.backbone_share is None else config.backbone_share
@@ -223,14 +220,14 @@ class Training:
         self.checkpoints.save(self._n_done, Checkpoint(tensors, state | at))
 
     def _resume(self) -> None:
-        # in turn, for the first one sets damaged files aside
+        # in turn: the first process renames damaged files
         found = None if self.checkpoints is None else self.processes.in_turn(self.checkpoints.load)
         if found is None:
             self.records.begin_with([])
             return
         refuse_changes(found.state["made_with"], self.made_with, self.folder or Path())
         self.progress = Progress(**found.state["progress"])
-        if self.progress.epoch < self.progress.n_epochs:  # what is trained already may be read by any number
+        if self.progress.epoch < self.progress.n_epochs:  # a finished training may be read by any number of processes
             self.processes.expect(found.state.get("processes", self.processes.n), self.folder or Path())
         with torch.no_grad():
             for name, tensor in self.learner.changing().items():
@@ -268,7 +265,7 @@ def teacher_temperature(epoch: int, first: float, last: float, n_warmup: int) ->
 
     first + (last - first) t / (n_warmup - 1)     for t < n_warmup
 
-    A sharp teacher is worth following only once it knows something.
+    A sharp teacher helps only once its predictions are good.
     """
     if epoch >= n_warmup - 1:
         return last
@@ -286,7 +283,7 @@ def teacher_momentum(epoch: int, n_epochs: int, base: float, last: float) -> flo
 
 
 def _half_cosine(epoch: int, n_epochs: int) -> float:
-    # Past the last epoch a cosine would come back up; training that goes on keeps the last value instead.
+    # Past the last epoch the cosine would rise again.
     return (1 + math.cos(math.pi * min(epoch / n_epochs, 1.0))) / 2
 
 
@@ -294,16 +291,16 @@ N_NAMED = 8
 
 
 class DivergedError(JustrightError):
-    """Training met a value that is not finite."""
+    """A loss or gradient is not finite."""
 
 
 def stop_if_not_finite(
     parts: LossParts, outputs: Sequence[Outputs], ids: Iterable[Sequence[str]], where: str, folder: Path | None
 ) -> None:
-    """Raise before the step is taken, so that parameters and checkpoints stay as they are."""
+    """Raise before the step, so that parameters and checkpoints stay valid; name the loss terms and images."""
     if bool(torch.isfinite(parts.total)):
         return
-    ids = list(ids)  # read in this case only
+    ids = list(ids)  # an iterator, so that ids are read only here
     terms = [name for name, value in parts.terms.items() if not bool(torch.isfinite(value))] or ["loss"]
     bad = [image for each, names in zip(outputs, ids, strict=True) for image in _bad_images(each, names)]
     if bad:
@@ -321,9 +318,9 @@ def stop_if_not_finite(
 
 
 def stop_if_gradient_not_finite(parameters: Iterable[nn.Parameter], where: str) -> None:
-    """Raise before the step is taken: a finite loss may still have an infinite gradient, which ruins the network."""
+    """Raise before the step: a finite loss may still have an infinite gradient."""
     gradients = (p.grad for p in parameters if p.grad is not None)
-    # a finite sum has finite terms, and costs a tenth; one that is not may come of large numbers
+    # a finite sum has finite terms and costs a tenth; an infinite one may be an overflow
     if all(bool(torch.isfinite(each.sum())) or bool(torch.isfinite(each).all()) for each in gradients):
         return
     raise DivergedError(
@@ -347,21 +344,21 @@ STILL = 0.005  # or: less than this share of the images changes category from on
 
 
 class Assignments:
-    """The categories of images of the target, looked at after every epoch under the test transform."""
+    """The categories of target images after every epoch, under the test transform."""
 
     def __init__(self, data: TrainingData, plain: Views):
         self.rows, self.plain = data.unlabeled[:: -(-len(data.unlabeled) // MOST_COMPARED)], plain
         self.categories: Int[Array, " asked"] = np.full(len(self.rows), -1, dtype=np.int64)
 
     def change(self, learner: Learner) -> float:
-        """The share of images whose category is another one than at the last call, for a learner that can tell it."""
+        """Return the share of images whose category changed since the last call."""
         before = self.categories
         self.categories = learner.categories_of(features_of(learner.backbone, self.plain, self.rows))
         return float(np.mean(self.categories != before))
 
 
 def is_plateau(changes: Sequence[float], n_epochs: int) -> bool:
-    """Whether the shares of images that changed category, epoch by epoch, fall no longer; n_epochs are planned."""
+    """Whether the share of images that change category no longer falls; one value an epoch."""
     n = max(FEWEST_COMPARED, math.ceil(COMPARED_SHARE * n_epochs))
     if len(changes) < 2 * n:
         return False

@@ -64,7 +64,7 @@ class Processes:
         return self.rank == 0
 
     def expect(self, n: int, folder: Path) -> None:
-        """Refuse to go on with another number of processes than a training was begun with."""
+        """Raise if a training is resumed with another number of processes."""
         if n != self.n:
             start = f"torchrun --nproc-per-node {n} -m justright ..." if n > 1 else "the command without torchrun"
             raise JustrightError(
@@ -101,7 +101,7 @@ class Processes:
                 mine[:] = sent.cpu().numpy()
 
     def of_first(self, value: float, device: torch.device) -> float:
-        """What the first process has here, for all: clocks differ, and decisions must not."""
+        """Return the value of the first process: clocks differ between processes."""
         sent = np.array([value])
         self.exchange(sent, [slice(0, 1)], device)
         return float(sent[0])
@@ -121,7 +121,7 @@ class Processes:
             parameter.grad = part.view_as(parameter)
 
     def in_turn(self, work: Callable[[], T]) -> T:
-        """The first process does it alone, then the others: they find on disk what the first has computed."""
+        """Run `work` in the first process, then in the others, which reuse its files."""
         if not self.is_first:
             self.wait()
         done = work()
@@ -130,7 +130,7 @@ class Processes:
         return done
 
     def hash_together(self, images: ImageSet) -> None:
-        """Each process reads its share of the files once for their content ids, and all know them from then on."""
+        """Hash the files in shares, one per process, and exchange the content ids."""
         if self.n == 1:
             return
         images.take(range(self.rank, len(images), self.n)).content_column(is_strict=False)
@@ -140,16 +140,16 @@ class Processes:
             HASHED.update(each)
 
     def wait(self) -> None:
-        """Wait until every process has come to this point."""
+        """Wait for all processes."""
         if self.n > 1:
             dist.barrier()
 
 
 @contextmanager
 def joined_processes(device: str) -> Iterator[Processes]:
-    """Be one of the processes that torchrun started, if it did. All leave together, unless one fails.
+    """Join the processes that torchrun started, if any. All leave together, unless one fails.
 
-    Who fails does not wait for the others: torchrun ends them, and starts all again where --max-restarts says so.
+    A failing process does not wait for the others: torchrun ends them and restarts all, up to --max-restarts times.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or dist.is_initialized():
         yield Processes()
@@ -174,9 +174,9 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def computing_with(n_threads: int | None, folder: Path | None = None) -> Iterator[int]:
-    """Have torch and BLAS compute with so many threads meanwhile; None: with as many as torch has.
+    """Set the thread count of torch and BLAS within this block; None keeps that of torch.
 
-    Another number than torch has is said aloud, with the folder that was begun with it.
+    Warns if the thread count differs from the original run in `folder`.
     """
     before = torch.get_num_threads()
     n = n_threads or before
