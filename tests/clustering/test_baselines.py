@@ -71,7 +71,7 @@ def test_with_labels_cluster_k_is_known_class_k(name):
 
 
 @pytest.mark.parametrize("name", WITHOUT_LABELS)
-def test_without_labels_no_cluster_has_a_name_and_absent_classes_have_none(name):
+def test_methods_without_labels_have_new_clusters_only(name):
     features, _ = drawn(n_absent=2)
     found = simple_clusters(features, name)
     assert found.min() >= N_KNOWN
@@ -80,7 +80,7 @@ def test_without_labels_no_cluster_has_a_name_and_absent_classes_have_none(name)
     assert (found == simple_clusters(other, name)).all()
 
 
-def test_whitened_features_have_no_correlations_and_no_directions_without_variance():
+def test_whitened_features_are_uncorrelated():
     features, y = drawn()
     target, labeled = (  # 12 directions in 13 dimensions
         np.hstack([each, each.sum(axis=1, keepdims=True)]) for each in (features.target, features.labeled)

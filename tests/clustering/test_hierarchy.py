@@ -48,7 +48,7 @@ def test_labels_belong_to_their_images_in_whatever_order_these_come():
         assert len(pairs) == len(set(one.tolist()))  # the same clusters, under other numbers perhaps
 
 
-def test_labeled_images_keep_their_class_and_images_of_a_known_cluster_keep_together():
+def test_known_clusters_stay_together_at_all_levels():
     x, _, labels = blobs(noise=0.6)
     found = hierarchy(x, labels, 8, seed=0).labels
     np.testing.assert_array_equal(found[0][labels >= 0], labels[labels >= 0])

@@ -9,7 +9,7 @@ def points_of(x, n_clusters):
     return Points(x, (x**2).sum(axis=1), np.zeros((n_clusters, x.shape[1])), np.zeros(n_clusters, dtype=np.int64))
 
 
-def test_rows_end_at_their_nearest_centroid_and_centroids_at_their_mean():
+def test_rows_are_nearest_and_centroids_are_means():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(50, 3))
     labels, centroids, _ = lloyd(points_of(x, 4), x[:4], max_iter=100, tol=0.0)

@@ -63,7 +63,7 @@ def test_labels_are_kept_and_their_clusters_come_first_in_sorted_order():
     n_new=st.integers(0, 6),
     noise=st.floats(0.0, 3.0),
 )
-def test_inertia_never_rises_labeled_images_never_move_and_no_cluster_is_empty(seed, n_images, n_new, noise):
+def test_invariants_of_lloyd_iterations(seed, n_images, n_new, noise):
     x, _, labels = blobs(n_images, n_classes=4, dim=3, noise=noise + 0.01, seed=seed)
     labels[:2] = -1
     classes, place = np.unique(labels[labels >= 0], return_inverse=True)

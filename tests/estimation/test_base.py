@@ -27,7 +27,7 @@ def test_nothing_to_take_the_middle_of_is_refused(estimates, level):
 X = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]])
 
 
-def test_images_of_the_pool_come_after_those_counted_without_unlabeled_ones():
+def test_labeled_pool_images_follow_the_counted_ones():
     given = Given.of(X, None, (X + 1, np.array([5, -1, 6])), normalize=False)
     assert given.n_counted == 3
     assert given.labels.tolist() == [-1, -1, -1, 5, 6]

@@ -31,7 +31,7 @@ def test_is_the_weighted_geometric_mean_of_its_parts():
     assert counter.n_categories_ == round(spread**0.6 * mixture**0.4)
 
 
-def test_the_interval_is_the_error_that_was_measured_and_grows_with_the_level():
+def test_interval_grows_with_the_level():
     x, _, labels = blobs(noise=1.0)
     counter = CombinedCounter().fit(x, labels)
     low, high = sorted(counter.estimates_.values())

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
-from justright.clustering.plusplus import SeedingOrder
 
 from justright.clustering import SemiSupKMeans
+from justright.clustering.lloyd import SeedingOrder
 from justright.estimation import COUNTERS
 from justright.estimation.base import CategoryCounter
 from justright.estimation.labeled_search import LabeledSearchCounter, _best, _brent
@@ -78,7 +78,7 @@ def test_every_k_is_within_bounds_and_looked_at_once():
     assert only.curve_[:, 0].tolist() == [10]
 
 
-def test_the_search_goes_up_to_twice_the_labeled_classes_however_few_images_there_are():
+def test_default_max_k_is_at_least_twice_the_labeled_classes():
     x, _, labels = mixture(n_images=500, n_classes=160, n_labeled_classes=160)
     labels[:120], labels[120:] = np.arange(120), np.where(labels[120:] < 120, labels[120:], -1)
     counter = LabeledSearchCounter().fit(x, labels)

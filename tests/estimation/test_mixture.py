@@ -48,7 +48,7 @@ def test_the_interval_holds_the_truth():
     assert high - low <= 4
 
 
-def test_the_interval_holds_the_estimate_where_fewer_images_have_fewer_clusters():
+def test_interval_contains_the_estimate():
     x, _, labels = mixture(n_images=220, noise=1.0)
     counter = MixtureCounter().fit(x, labels)
     low, high = counter.interval(n_resamples=4)

@@ -22,7 +22,7 @@ def test_two_blobs_in_one_cluster_split_and_one_blob_in_two_merges():
     assert len(step.centroids(right, 0, 0)) == 2
 
 
-def test_a_labeled_cluster_gives_back_what_is_not_its_own_and_takes_in_what_is():
+def test_labeled_clusters_are_split_and_merged_too():
     rng = np.random.default_rng(0)
     z = np.concatenate([rng.normal(size=(40, 3)), rng.normal(size=(40, 3)) + 9])
     is_labeled = np.arange(80) < 20

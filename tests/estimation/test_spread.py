@@ -42,7 +42,7 @@ def test_duplicates_have_no_spread_and_one_image_is_a_tree():
     assert WardTree(x[:1]).spread().tolist() == [0]
 
 
-def test_the_spread_of_neighbors_is_half_the_squared_distance_to_the_nearest():
+def test_spread_of_neighbors_agrees_with_loops():
     x = 2 * np.array([[0.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
     assert way_to_neighbors(x, of_all=7.0) == pytest.approx(np.log(7.0 / (4 * (1 + 1 + 4) / 3 / 2)))
 
@@ -88,7 +88,7 @@ def test_wider_classes_than_those_of_the_pool_are_not_torn():
     assert abs(twice.n_categories_ - 15) <= 3
 
 
-def test_never_below_the_labeled_classes_and_the_interval_holds_the_estimate():
+def test_estimate_is_at_least_the_labeled_classes():
     x, y, _ = blobs(noise=3.0)
     counter = SpreadCounter().fit(x, np.where(y < 18, y, -1))
     assert counter.n_categories_ >= 18
@@ -111,7 +111,7 @@ def test_same_seed_same_result_and_torch_agrees():
 
 
 @pytest.mark.parametrize("noise", [0.2, 0.6, 1.0])
-def test_without_any_label_the_interval_is_wide_and_holds_the_number_of_classes(noise):
+def test_interval_without_labels_is_wide(noise):
     x, y, _ = blobs(noise=noise)
     counter = SpreadCounter().fit(x, None)
     low, high = counter.interval()

@@ -182,7 +182,7 @@ def n_effective_as_loops(n_images):
     return 1 / sum((1 / len(n_images)) ** 2 / n for n in n_images)
 
 
-def test_a_mean_over_classes_is_worth_fewer_images_unless_they_are_of_one_size():
+def test_effective_images_of_a_mean_over_classes():
     for n_images in ([40, 20, 15], [25, 25, 25]):
         tally = Tally(np.array(n_images), np.array(n_images), np.ones((1, 3), dtype=bool), averages_units=True)
         assert tally.n_effective().tolist() == pytest.approx([n_effective_as_loops(n_images)])

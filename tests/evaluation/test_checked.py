@@ -30,7 +30,7 @@ def simulate(is_right, n_checked: int, n_runs: int = 200, **known):
     return n_covered / n_runs, width
 
 
-def test_intervals_cover_as_often_as_they_say_and_informative_confidence_narrows_them():
+def test_intervals_cover_and_confidence_narrows_them():
     is_right, confidence = pool_of_verdicts(0, sharpness=4.0)
     plain_coverage, plain_width = simulate(is_right, 120)
     powered_coverage, powered_width = simulate(is_right, 120, confidence=confidence)
@@ -71,7 +71,7 @@ def test_strata_cover_and_correct_a_draw_that_favors_some_clusters():
     assert abs(np.mean(plain) - is_right.mean()) > 0.1  # alike in each cluster, so not alike over all images
 
 
-def test_strata_with_one_look_each_and_confidence_still_give_an_interval():
+def test_one_check_per_stratum_gives_an_interval():
     is_right, confidence = pool_of_verdicts(4, sharpness=2.0)
     clusters = np.arange(N_IMAGES) % 60
     checked = np.arange(60)
@@ -142,7 +142,7 @@ def test_the_forecast_agrees_with_its_formula_written_as_loops():
 
 @pytest.mark.parametrize("n_checked", [10, 40, 120])
 @pytest.mark.parametrize("distortion", ["none", "overconfident", "all near 1", "inverted"])
-def test_intervals_cover_with_few_checks_and_with_a_confidence_that_is_wrong(n_checked, distortion):
+def test_intervals_cover_with_few_checks_and_wrong_confidence(n_checked, distortion):
     is_right, calibrated = pool_of_verdicts(8, sharpness=1.0)
     confidence = {
         "none": calibrated,
@@ -154,7 +154,7 @@ def test_intervals_cover_with_few_checks_and_with_a_confidence_that_is_wrong(n_c
     assert coverage >= 0.91  # 0.95 less two and a half standard errors of 200 runs
 
 
-def test_the_plain_interval_stands_beside_it_and_the_ratio_of_their_lengths():
+def test_the_plain_interval_is_reported():
     is_right, confidence = pool_of_verdicts(5, sharpness=4.0)
     checked = np.random.default_rng(0).choice(N_IMAGES, 100, replace=False)
     found = estimate_accuracy(checked, is_right[checked], N_IMAGES, confidence=confidence)

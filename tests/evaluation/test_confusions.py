@@ -59,7 +59,7 @@ def test_single_images_elsewhere_are_strays():
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), min_size=1, max_size=80), st.permutations(range(8)))
-def test_every_wrong_image_has_one_kind_and_one_cause_whatever_clusters_are_called(images, names):
+def test_every_error_has_one_kind_and_one_cause(images, names):
     y_true, y_pred = (np.array(column) for column in zip(*images, strict=True))
     errors = break_down(y_true, y_pred, y_true < 3)
     n_wrong = int((errors.n_images - errors.n_right).sum())
@@ -90,7 +90,7 @@ def test_confusion_is_ordered_by_the_matching():
             assert confusion.n[row, column] == np.sum((y_true == c) & (y_pred == k))
 
 
-def test_a_class_without_a_cluster_keeps_its_place_with_an_empty_column():
+def test_a_class_without_a_cluster_has_an_empty_column():
     confusion = matched_confusion(Counts.of(np.array([0, 0, 1]), np.array([5, 5, 5])), np.array([0]))
     assert confusion.clusters.tolist() == [5, UNLABELED]
     assert confusion.n.tolist() == [[2, 0], [1, 0]]

@@ -39,7 +39,7 @@ def test_as_text_it_is_in_points():
 
 
 @pytest.mark.parametrize(("n_images", "n_checked"), [(40, 12), (25, 25), (30, 1)])
-def test_the_exact_interval_covers_every_possible_truth_at_least_as_often_as_it_says(n_images, n_checked):
+def test_exact_interval_covers_every_truth(n_images, n_checked):
     bounds = [exact_interval(x, n_checked, n_images, 0.9) for x in range(n_checked + 1)]
     for n_right in range(n_images + 1):
         chance = stats.hypergeom.pmf(np.arange(n_checked + 1), n_images, n_right, n_checked)
@@ -47,7 +47,7 @@ def test_the_exact_interval_covers_every_possible_truth_at_least_as_often_as_it_
         assert chance @ covered >= 0.9 - 1e-9
 
 
-def test_in_a_large_set_the_exact_interval_is_that_of_clopper_and_pearson():
+def test_exact_interval_of_a_large_set_is_clopper_pearson():
     expected = stats.binomtest(37, 50).proportion_ci(0.95, method="exact")
     assert exact_interval(37, 50, 10**7, 0.95) == pytest.approx((expected.low, expected.high), abs=1e-3)
     assert clopper_pearson(37 / 50, 50.0, 0.95) == pytest.approx((expected.low, expected.high), abs=1e-9)
@@ -61,7 +61,7 @@ def wilson_as_loops(accuracy, n, level):
 
 
 @pytest.mark.parametrize(("accuracy", "n"), [(0.0, 10), (1.0, 10), (1.0, 900), (0.3, 10), (0.5, 1), (0.99, 250)])
-def test_the_interval_of_wilson_agrees_with_loops_and_scipy_and_has_a_width(accuracy, n):
+def test_wilson_agrees_with_loops_and_scipy(accuracy, n):
     (low,), (high,) = wilson(np.array([accuracy]), np.array([float(n)]), 0.95)
     assert low <= accuracy <= high
     assert low < high

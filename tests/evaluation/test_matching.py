@@ -59,7 +59,7 @@ def test_labels_may_have_gaps():
     assert matching.n_shared.tolist() == [2, 1]
 
 
-def test_a_cluster_that_shares_no_image_with_a_free_class_stays_without_one():
+def test_clusters_without_shared_images_are_not_matched():
     # class 2 and the second cluster are both left over, but no image is in both
     y_true, y_pred = np.array([1, 1, 1, 2, 0, 0, 0, 1]), np.array([5, 5, 5, 5, 6, 6, 6, 7])
     matching = match_clusters(y_true, y_pred)
@@ -73,7 +73,7 @@ def test_a_cluster_that_shares_no_image_with_a_free_class_stays_without_one():
     st.permutations(range(5)),
     st.randoms(use_true_random=False),
 )
-def test_neither_names_of_clusters_nor_order_of_images_matter_even_in_ties(pairs, names, random):
+def test_matching_ignores_cluster_names_and_image_order(pairs, names, random):
     y_true, y_pred = (np.array(column) for column in zip(*pairs, strict=True))
     rows = list(range(len(y_true)))
     random.shuffle(rows)
@@ -84,7 +84,7 @@ def test_neither_names_of_clusters_nor_order_of_images_matter_even_in_ties(pairs
     assert dict(zip(renamed.classes.tolist(), renamed.n_shared.tolist(), strict=True)) == right
 
 
-def test_one_assignment_over_all_images_where_each_half_alone_would_flatter_itself():
+def test_one_matching_for_all_images():
     y_true, y_pred = np.array([0, 0, 1, 1, 0, 0, 1, 1]), np.array([0, 0, 1, 1, 1, 1, 0, 0])
     halves = [match_clusters(y_true[half], y_pred[half]) for half in (slice(4), slice(4, None))]
     assert [half.accuracy for half in halves] == [1.0, 1.0]

@@ -31,7 +31,7 @@ def test_comes_back_from_disk_as_it_was(tmp_path):
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["scores.json"]
 
 
-def test_names_count_is_a_second_score_that_files_of_earlier_versions_lack(tmp_path):
+def test_scores_without_names_load(tmp_path):
     path, names = tmp_path / "scores.json", {"all": 0.6, "old": 1.0, "new": math.nan}
     replace(SCORES, names=names).save(path)
     assert " | names count 60.0 / 100.0 / - | " in str(Scores.load(path))

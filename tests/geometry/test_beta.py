@@ -70,7 +70,7 @@ def test_the_ways_into_the_unit_interval(domain, expected):
     assert to_unit_interval(np.array([-0.5, 0.0, 0.5, 0.5]), domain) == pytest.approx(expected)
 
 
-def test_a_class_as_similar_as_the_targets_own_clusters_is_in_the_middle():
+def test_domain_target_maps_the_reference_to_one_half():
     found = to_unit_interval(np.array([-0.2, 0.0, 0.2, 0.4, 0.9]), "target", reference=0.4)
     assert found == pytest.approx([0.0, 0.0, 0.25, 0.5, 1.0])
     with pytest.raises(DegenerateError, match=r"similarity of -0\.1"):

@@ -128,7 +128,7 @@ def test_masses_below_zero_are_refused():
         emd(np.ones((2, 2)), np.array([-1.0, 1.0]))
 
 
-def test_solving_does_not_load_torch_nor_leave_traces_in_the_environment():
+def test_solving_does_not_import_torch():
     code = (
         "import os, sys\n"
         "from justright.geometry import emd; import numpy as np\n"

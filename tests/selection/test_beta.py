@@ -181,7 +181,7 @@ def test_wrong_options_are_refused_by_name(cloud, wrong):
         BetaSelector(**wrong).fit(cloud.pool, cloud.labels, cloud.target)
 
 
-def test_the_target_calibrates_itself_by_how_similar_its_own_clusters_are(cloud):
+def test_domain_target_uses_the_clusters_of_the_target(cloud):
     """The median over clusters of the cosine of their centroid to the farthest image, cluster by cluster."""
     selector = BetaSelector(domain="target", n_clusters=5).fit(cloud.pool, cloud.labels, cloud.target)
     found = []

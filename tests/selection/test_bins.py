@@ -165,7 +165,7 @@ def bins_of(distance, threshold, counts=None, **params):
     return selector._bins(np.array(distance), threshold).tolist()
 
 
-def test_survivors_fall_into_equal_bins_nearest_first_with_extra_classes_in_earlier_ones():
+def test_classes_are_divided_into_equal_bins():
     assert bins_of([5.0, 1.0, 9.0, 3.0, 2.0, 4.0, 6.0], 5.0, n_bins=2) == [2, 1, 0, 1, 1, 2, 0]
 
 
@@ -182,7 +182,7 @@ def test_bins_of_equal_images_follow_the_counts():
     assert bins_of([0.0, 1.0, 2.0, 3.0, 4.0], 9.0, counts, n_bins=2, equal="images") == [1, 2, 2, 2, 2]
 
 
-def test_a_vote_takes_the_most_frequent_bin_and_of_equally_frequent_ones_the_smaller(monkeypatch):
+def test_majority_takes_the_most_frequent_bin(monkeypatch):
     distance = np.array([[9.0, 1.0, 2.0], [9.0, 2.0, 1.0], [1.0, 2.0, 9.0]])  # bins 0 1 2, 0 2 1, 1 2 0
     monkeypatch.setattr(BinsSelector, "_measure", lambda *_: (distance, np.full(3, 5.0)))
     selector = BinsSelector(n_splits=3, combine="majority")

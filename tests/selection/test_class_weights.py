@@ -19,7 +19,7 @@ def test_a_remark_advises_in_the_words_of_the_caller():
     assert remark.for_command_line() == "few labels count; try --domain affine or --weight-range 0.1 1"
 
 
-def test_the_closest_is_the_least_distant_or_the_most_similar_and_equals_keep_their_order():
+def test_closest_first_is_a_stable_order():
     values = np.array([0.2, 0.1, 0.2, 0.3])
     assert closest_first("distance", values).tolist() == [1, 0, 2, 3]
     assert closest_first("similarity", values).tolist() == [3, 0, 2, 1]

@@ -59,7 +59,7 @@ def test_k_means_finds_well_separated_blobs(plane):
     assert sums.counts.tolist() == [30] * 12
 
 
-def test_shards_change_nothing_even_where_only_a_sample_places_the_centers(plane, monkeypatch):
+def test_clusters_do_not_depend_on_shards(plane, monkeypatch):
     monkeypatch.setattr(clustered, "MAX_FIT_IMAGES", 100)
     whole, sums = cluster_target(TargetFeatures([plane.target]), 2, 12, seed=0)
     shards, shard_sums = cluster_target(TargetFeatures([plane.target[:130], plane.target[130:]]), 2, 12, seed=0)
@@ -82,7 +82,7 @@ def test_each_image_joins_the_nearest_center():
     assert np.array_equal(_assign(centers, (0, features), normalize=False)[0], expected)
 
 
-def test_more_clusters_than_images_is_an_error_with_the_most_that_works(plane):
+def test_more_clusters_than_images_are_rejected(plane):
     with pytest.raises(DegenerateError, match="5 target images for 12 clusters") as error:
         cluster_target(TargetFeatures([plane.target[:5]]), 2, 12, seed=0)
     assert "at most 5" in str(error.value)

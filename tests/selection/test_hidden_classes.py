@@ -11,7 +11,7 @@ def features(n, dim=5, seed=0):
     return np.random.default_rng(seed).normal(size=(n, dim))
 
 
-def test_a_draw_hides_half_of_the_classes_and_half_of_the_images_of_the_others():
+def test_a_draw_hides_half_of_the_classes():
     labels = np.repeat(np.arange(10, 17), 8)
     source = hidden_classes(features(56), labels, features(20, seed=1), seed=0)
     known, is_old = source.draw(3)

@@ -56,7 +56,7 @@ def test_copies_of_the_target_do_not_matter(cloud, selector):
     assert weights(selector, pool, labels, *thrice) == pytest.approx(expected, abs=1e-9)
 
 
-def test_with_uniform_mass_copies_of_the_target_alone_do_not_matter_to_bins(cloud):
+def test_uniform_mass_ignores_copies_of_the_target(cloud):
     selector = BinsSelector(mass="uniform")
     expected = weights(selector, cloud.pool, cloud.labels, cloud.target, cloud.clusters)
     thrice = (np.concatenate([cloud.target] * 3), np.concatenate([cloud.clusters] * 3))

@@ -72,7 +72,7 @@ def test_features_must_be_a_table(cloud):
         BetaSelector().fit(cloud.pool.reshape(60, 2, 4), cloud.labels, cloud.target)
 
 
-def test_shards_that_cannot_be_read_again_are_refused_where_they_must_be(cloud):
+def test_generators_are_rejected_if_shards_are_read_twice(cloud):
     for selector in (BinsSelector(n_clusters=5), BetaSelector(level="image")):
         with pytest.raises(DataError, match="only once"):
             selector.fit_stream([(cloud.pool, cloud.labels)], iter([cloud.target]))

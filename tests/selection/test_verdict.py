@@ -7,7 +7,7 @@ def outcomes_of(**by_setting) -> dict[str, list[DrawScores]]:
     return {name: [DrawScores(value, value, 0.5) for value in values] for name, values in by_setting.items()}
 
 
-def test_everything_is_taken_unless_another_is_ahead_in_nearly_all_draws():
+def test_the_whole_pool_wins_unless_another_is_clearly_ahead():
     everything = [0.5] * 8
     luck = outcomes_of(own=[0.4] * 8, none=everything, bins=[0.9] * 6 + [0.4] * 2)
     found = Diagnosis.of(luck, 10, 5)
@@ -28,7 +28,7 @@ def test_a_setting_that_selects_nothing_is_named_and_cannot_win():
     assert "mute" in found.how()
 
 
-def test_each_row_has_a_cell_for_each_column_and_own_labels_are_not_compared_with_themselves():
+def test_rows_have_a_cell_per_column():
     found = Diagnosis.of(outcomes_of(own=[0.4, 0.5], none=[0.6, 0.6]), 10, 5)
     best, own = found.cells()
     assert {len(best), len(own)} == {len(COLUMNS)}
