@@ -28,7 +28,15 @@ def test_suites_are_listed():
     assert done.exit_code == 0, done.output
     found = {row["name"]: row for row in json.loads(done.stdout)}
     tables = {*(f"tab{n}" for n in range(1, 7)), *(f"taba{n}" for n in range(1, 10)), "fig1", "fig3"}
-    assert found.keys() == tables | {"selection", "selection-photos", "training", "training-photos", "decisions"}
+    assert found.keys() == tables | {
+        "demo",
+        "demo-full",
+        "selection",
+        "selection-photos",
+        "training",
+        "training-photos",
+        "decisions",
+    }
     assert all(row["about"] and row["problems"] and row["runs"] for row in found.values())
     assert found["taba3"]["about"].startswith("Tab. A3: ")
 

@@ -16,7 +16,6 @@ import torch
 from safetensors import safe_open
 from tests.leases import left_by_a_dead_process
 
-from justright.benchmark.demo import OWN
 from justright.clustering.baselines import BASELINES
 from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
 from justright.data.folder import write_tree
@@ -28,7 +27,7 @@ from justright.discovery.predictions import consensus
 from justright.features.backbone import load_backbone
 from justright.features.table import FeatureTable
 from justright.runs.owner import OwnedError, owned
-from justright.runs.problem import Problem
+from justright.runs.problem import OWN, Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec, config_of

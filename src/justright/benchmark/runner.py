@@ -141,6 +141,7 @@ def _run_problem(task: tuple[Any, ...]) -> Iterator[Line]:
                 backbones[network] = load_backbone(*network)
             path = run_path(out, described.name, setting.name, seed)
             about = {"command": f"justright benchmark run {suite.name}", "print": line["print"]}
+            about |= {"target": described.target, "pool": list(described.pool.values())}
             with owned(path):
                 try:
                     run = _finished(partial(Run, problem, spec, path, backbones[network], about))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -186,6 +186,8 @@ def read_suite(name: str | Path, profile: str | None = None) -> Suite:
         content = grid(content, _shared("selections"), _shared(profile)) | {"profile": profile}
     elif profile is not None:
         raise DataError(f"{name} has no profiles", expected="no --profile: it is no table of the paper")
+    elif methods := content.pop("methods", []):
+        content["settings"] = list(_with_each_method(methods, content.get("settings", [])))
     for key, kind in (("problems", SuiteProblem), ("settings", SuiteSetting), ("claims", Claim)):
         content[key] = tuple(_make(kind, values, f"one of the {key}") for values in content.get(key, []))
         names = [entry.name for entry in content[key]] if key != "claims" else [""]
@@ -195,6 +197,17 @@ def read_suite(name: str | Path, profile: str | None = None) -> Suite:
     for setting in suite.settings:  # an invalid spec is rejected before the first run starts
         suite.spec(setting, seed=0, n_target=None)
     return suite
+
+
+def _with_each_method(methods: Sequence[str], settings: Sequence[TomlTable]) -> Iterator[TomlTable]:
+    """Every setting with every method; a setting that has a method stays as it is."""
+    yield from (
+        {**setting, "name": f"{method}: {setting['name']}", "run": {**setting.get("run", {}), "method": method}}
+        for method in methods
+        for setting in settings
+        if "method" not in setting.get("run", {})
+    )
+    yield from (setting for setting in settings if "method" in setting.get("run", {}))
 
 
 def suite_names() -> list[str]:

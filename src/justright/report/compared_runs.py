@@ -32,7 +32,7 @@ SETTINGS = (
     "config",
 )  # fmt: skip
 OF_SELECTION = ("weighting", "pool_role")  # besides the selector and its parameters
-TOLD_ELSEWHERE = ("command", "out")  # not settings
+TOLD_ELSEWHERE = ("command", "out", "print")  # not settings
 CHANCE = "seed"  # runs that differ only in this are repetitions
 # derived from the selection and K; so is `n_target`, K itself, if it was estimated
 FOLLOWS = ("n_categories", "n_known")

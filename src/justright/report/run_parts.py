@@ -279,7 +279,7 @@ def asked(about: Mapping[str, Any]) -> Values:
     first = {FACT_TITLES.get(name, name): about[name] for name in FIRST if about.get(name) is not None}
     if name := (about.get("backbone") or {}).get("name"):
         first["backbone"] = name
-    question = {name: value for name, value in (about.get("asked") or {}).items() if name != "command"}
+    question = {name: value for name, value in (about.get("asked") or {}).items() if name not in ("command", "print")}
     first |= {name: value for name, value in flat_texts(question).items() if name not in first}
     every = _in_words(flat_texts({name: about[name] for name in SETTINGS if about.get(name)}))
     return {"first": _in_words(first), "settings": Table(("setting", "value"), list(every.items()))}
