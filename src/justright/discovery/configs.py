@@ -83,7 +83,7 @@ class Config:
 
     @property
     def sees_labels(self) -> bool:
-        """Whether the method learns from labeled images at all."""
+        """Whether the method uses labeled images."""
         return True
 
     def in_directions(self, ends_in_norm: bool) -> bool:
@@ -91,7 +91,7 @@ class Config:
         return self.directions == "always" or (self.directions == "auto" and not ends_in_norm)
 
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
-        """The same with some settings changed, as `asdict` gives them; a name that it lacks is refused."""
+        """Return a copy with some settings changed; unknown names raise."""
         known, settings = {item.name for item in fields(self)}, without_removed(settings)
         if unknown := sorted(set(settings) - known):
             raise JustrightError(
@@ -100,7 +100,7 @@ class Config:
         return replace(self, **settings)
 
     def without_effect(self) -> dict[str, str]:
-        """Settings that do nothing in this method as it is set, each with the reason: who asks for one is told."""
+        """Settings that have no effect in this method, each with the reason; requesting one raises."""
         return {}
 
     def small(self) -> Any:
@@ -108,14 +108,14 @@ class Config:
         return self.with_settings({"directions": "auto"})
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
-        """The same with what depends on data and network filled in, where it is not set.
+        """Return a copy with unset values that depend on data and network filled in.
 
         ends_in_norm: whether features leave the network through a norm, as those of a ViT do.
         """
         return self
 
     def for_classes(self, sizes: Int[Array, " classes"]) -> Any:
-        """The same for known classes of which so many images are labeled."""
+        """Return a copy adapted to the sizes of the labeled classes."""
         return self
 
     def exact(self) -> Any:

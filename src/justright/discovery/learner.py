@@ -1,4 +1,4 @@
-"""What a method learns from, what it adds to the training loop, and the features that come of it."""
+"""`Learner`: the network and loss of a method for the training loop; features of the network."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from justright.utils.types import Array
 
 
 class Guide(nn.Module):
-    """Classes of the pool as prototypes of their own, which no image of the target ever meets.
+    """A classifier for the classes of the pool, separate from the categories of the target.
 
         L + lambda * scale * mean_i  w_i * -log softmax(logits_i / temperature_student)[y_i]
 
@@ -64,7 +64,7 @@ class Guide(nn.Module):
         return self.classifier(features - self.center)
 
     def added_to(self, parts: LossParts, logits: Logits, labels: Labels, weight: Weights) -> LossParts:
-        """The loss of a step, and that of the pool beside it."""
+        """Add the loss of the pool to that of a step."""
         guiding = self.loss(logits, labels - self.first_label, weight)
         return LossParts(parts.total + self.scale * guiding, parts.terms | {"guide": guiding.detach()})
 
@@ -84,28 +84,30 @@ Chosen = Int[Array, " rows"] | None
 
 @dataclass(frozen=True, eq=False)
 class FitInputs:
-    """What a method is given to learn from."""
+    """The inputs of a method's `_learn`."""
 
-    backbone: Backbone  # to be tuned in place, or left as it is
-    data: TrainingData  # labeled and target images, and what is known of them
+    backbone: Backbone  # tuned in place
+    data: TrainingData  # labeled and target images, their labels and weights
     plain: Views  # one view of each image under the test transform
 
     def features(self) -> Float[Array, "images dim"]:
-        """Features of all images under the test transform, as the backbone is now."""
+        """Compute features of all images under the test transform with the current backbone."""
         return features_of(self.backbone, self.plain)
 
 
 class Learner(nn.Module, ABC):
     """A network that learns. A step draws one batch from each of `batches` and minimizes one objective over all.
 
-    Where there is a `guide`, a step draws one batch more, of the pool, and adds its loss; methods know nothing of it.
+    With a `guide`, a step draws one more batch, of the pool, and adds its loss.
     """
 
     streams: ClassVar[Mapping[str, int]] = {"weak": 2}
     """How many views of which transform a step needs of each image."""
 
     is_tuned = True  # else the backbone stays as it is, and views are features already: `heads_first`
-    has_categories = False  # whether `categories_of` tells them before the end; else only a clustering then does
+    has_categories = (
+        False  # whether `categories_of` is implemented; else categories come from clustering after training
+    )
 
     def __init__(self, backbone: Backbone, batches: Sequence[BalancedBatches], micro_batch: int | None = None):
         super().__init__()
@@ -114,22 +116,22 @@ class Learner(nn.Module, ABC):
         self.micro_batch = micro_batch
         self.guide: Guide | None = None
         self.rows_now: Sequence[Int[Array, " _"]] = ()  # images of each batch of the step under way
-        self.n_unsettled = 0  # epochs in which what is aimed at still moves, such as the teacher's temperature
+        self.n_unsettled = 0  # epochs in which the objective itself changes, such as the teacher's temperature
 
     @property
     def all_batches(self) -> tuple[BalancedBatches, ...]:
-        """All that a step draws a batch from. Those of the guide come last and do not make an epoch longer."""
+        """The sources of the batches of a step. The guide comes last and does not make an epoch longer."""
         return (*self.batches, *([] if self.guide is None else [self.guide.batches]))
 
     def all_outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
-        """What comes out for batch number `part` of `all_batches`."""
+        """Compute the outputs for batch number `part` of `all_batches`."""
         if self.guide is None or part < len(self.batches):
             return self.outputs(stored, part)
         stream, n_views = next(iter(self.streams.items()))
         return {"logits": self.guide(self.features(stored[stream], n_views))}
 
     def loss(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
-        """The objective of the method, and beside it that of the guide."""
+        """Add the loss of the guide to the objective of the method."""
         n = len(self.batches)
         parts = self.objective(outputs[:n], labels[:n], weight[:n], epoch)
         if self.guide is None:
@@ -138,28 +140,28 @@ class Learner(nn.Module, ABC):
 
     @abstractmethod
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
-        """What comes out for the images of batch number `part`; rows of `stored` are view by view."""
+        """Compute the outputs for batch number `part`; rows of `stored` are ordered view by view."""
 
     @abstractmethod
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
-        """The loss of a step, from the outputs of all processes, one entry a batch."""
+        """Compute the loss of a step from the outputs of all processes, one entry per batch."""
 
     def transform(self, stream: str) -> Transform:
         """How the views of a stream are drawn."""
         return transform_named(stream)
 
     def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
-        """What an epoch needs of all images, such as neighbors: a function of settings, epoch and parameters alone.
+        """Prepare an epoch, such as neighbors of all images: a function of settings, epoch and parameters alone.
 
-        `changing` has to hold what it leaves, for a training that goes on in the midst of an epoch does not call it.
+        `changing` must return what it sets: a training resumed within an epoch does not call it.
         """
 
     def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
-        """The category of each feature as the method would decide now; asked only where `has_categories`."""
+        """Return the current category of each feature; called only if `has_categories`."""
         raise NotImplementedError
 
     def after_step(self, epoch: int) -> None:
-        """What follows the optimizer, such as a teacher that moves."""
+        """Hook after the optimizer step, such as a teacher update."""
 
     def trained(self) -> dict[str, nn.Parameter]:
         """The parameters that the optimizer moves, by name."""
@@ -167,7 +169,7 @@ class Learner(nn.Module, ABC):
         return own if self.is_tuned else {name: own[name] for name in own if not name.startswith("backbone.")}
 
     def changing(self) -> dict[str, Tensor]:
-        """Every tensor that training changes, by name: what a checkpoint holds."""
+        """Return every tensor that training changes, by name, for the checkpoint."""
         return dict(self.trained())
 
     def features(self, stored: Stored, n_views: int) -> Float[Tensor, "views images dim"]:
@@ -184,9 +186,9 @@ def own_copy(network: Module) -> Module:
 
 
 def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Tensor, "rows dim"]:
-    """The tuned part over all rows, `size` at a time: activations are computed again for the gradient, not kept.
+    """Compute the tuned part `size` rows at a time; activations are recomputed for the gradient.
 
-    The same numbers and the same gradient as in one go, for the losses still see the whole batch.
+    The losses still see the whole batch, so that values and gradients are the same.
     """
     n_rows = len(stored[0])
     if size is None or n_rows <= size:
@@ -203,8 +205,8 @@ def features_of(
 ) -> Float[Array, "rows dim"]:
     """Features of one chosen view of each row, as float32; by default of all images, and of the first view.
 
-    Each process computes its part for all, each block of rows on one core of a CPU: the bytes depend on the number of
-    neither.
+    Each process computes a part for all, each block of rows on one CPU core: the bytes depend neither on the number of
+    processes nor of cores.
     """
     rows = np.arange(len(views.images)) if rows is None else rows
     chosen = np.zeros_like(rows) if chosen is None else chosen
@@ -225,7 +227,7 @@ def features_of(
 
 
 def mean_feature(backbone: Backbone, plain: Views, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
-    """The mean over some of the images, as the backbone is now."""
+    """Compute the mean feature of some rows with the current backbone."""
     features, total = features_of(backbone, plain), np.zeros(backbone.dim)
     is_counted = np.zeros(len(features), dtype=bool)
     is_counted[rows] = True
@@ -257,7 +259,7 @@ class FeatureViews(Views):
         self.features: Float[Tensor, "views rows dim"] | None = None
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
-        """One feature of each row; all are computed at the first call, which a finished training never makes."""
+        """Return one feature of each row; all are computed at the first call."""
         if self.features is None:
             found = [
                 features_of(self.backbone, self.views, self.rows, np.full_like(self.rows, view))

@@ -1,4 +1,4 @@
-"""The methods by name. They are imported when they are used: names and help lines are read without torch."""
+"""The methods by name. They are imported on first use, so that names and help need no torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIRST_PARTS = ("stage1", "heads")
 
 
 def is_trained(name: str) -> bool:
-    """Whether a method trains a network; it is imported to see."""
+    """Whether a method trains a network."""
     return bool(METHODS[name].trainings(METHODS[name].config_class()))
 
 

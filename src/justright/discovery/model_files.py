@@ -1,4 +1,4 @@
-"""A finished model on disk: what was tuned and how categories are found, as safetensors, and the rest as JSON.
+"""Model files: tuned parameters and the assigner as safetensors, the rest as JSON.
 
 model.safetensors  tuned/<name in timm>, vectors, offset, reference, center, directions, joint/<part of a joint answer>
 model.json         method, settings, categories, which backbone, temperature, the rest of a joint answer
@@ -57,7 +57,7 @@ def write_model(
 
 
 def about_model(folder: Path) -> dict[str, Any]:
-    """What model.json says."""
+    """Read and validate model.json."""
     path = folder / "model.json"
     try:
         about: dict[str, Any] = parsed_json(path.read_text(encoding="utf-8"))
@@ -78,7 +78,7 @@ def read_model(
 ) -> tuple[Backbone, CategoryAssigner, JointAnswer | None, dict[str, Any]]:
     """The backbone with the tuned parameters, how it assigns, and the joint answer if there is one.
 
-    Another frozen part of the backbone than in training is refused.
+    Raises if the frozen part of the backbone differs from that in training.
     """
     about = about_model(folder)
     path = folder / "model.safetensors"

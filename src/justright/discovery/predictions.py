@@ -1,4 +1,4 @@
-"""What a method says of every image: a known class, a discovered cluster or neither, and how sure it is."""
+"""Predictions: a known class, a new cluster or neither for each image, with a confidence; votes of several runs."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ MAX_ROUNDS = 20  # of matching and voting; a handful is enough, the limit only r
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
-    """What several runs say together, one entry an image."""
+    """The vote of several runs, one entry per image."""
 
     predictions: Predictions  # categories as in the reference run; the confidence is the mean, 0 from who disagrees
     agreement: Float[Array, " images"]  # the share of runs that put the image where the vote puts it

@@ -1,4 +1,4 @@
-"""A split and its weights as the loop reads them: one order of images, -1 for unlabeled, classes numbered from 0."""
+"""A split and its weights for training: labeled images first, -1 for unlabeled, classes numbered from 0."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ auto is hard where every weight is 0 or 1, else soft. In all of them an image of
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """All labeled images, then all unlabeled ones, and what is known of each."""
+    """All labeled images, then all unlabeled ones, with labels and weights."""
 
     images: ImageSet  # in that order
-    content_ids: pa.ChunkedArray  # made of what the files of the images hold, whatever ids they were given
-    n_labeled: int  # how many of them came with a label
+    content_ids: pa.ChunkedArray  # hashes of the files' content
+    n_labeled: int  # how many of them are labeled
     labels: Int[Array, " images"]  # the number of the class, known ones first, then those that only guide; or -1
     weight: Float[Array, " images"]  # in the losses
     chance: Float[Array, " images"] | None  # in the sampler
-    is_used: Mask  # whether learning sees the image
+    is_used: Mask  # whether training uses the image
     is_held_out: Mask  # labeled images kept for calibration
     known: tuple[str, ...]  # the names of the classes that get a category of their own
     known_labels: tuple[int, ...]  # their labels in the split
-    given: Int[Array, " target"]  # the known class that a person gave each target image; -1 for most
+    given: Int[Array, " target"]  # known class that a person assigned to a target image, or -1
 
     @staticmethod
     def of(
@@ -96,7 +96,7 @@ class TrainingData:
 
     @property
     def labeled(self) -> Int[Array, " rows"]:
-        """Rows of the labeled images of known classes that learning sees."""
+        """Rows of the labeled images of known classes used in training."""
         return np.flatnonzero(self.is_used[: self.n_labeled] & (self.labels[: self.n_labeled] < len(self.known)))
 
     @property
@@ -106,12 +106,12 @@ class TrainingData:
 
     @property
     def unlabeled(self) -> Int[Array, " rows"]:
-        """Rows of the target that learning sees without a label."""
+        """Rows of the target used in training without a label."""
         return self.n_labeled + np.flatnonzero(self.is_used[self.n_labeled :])
 
     @property
     def seen(self) -> Int[Array, " rows"]:
-        """Rows of the labeled images of known classes that learning sees, then of the unlabeled ones."""
+        """`labeled`, then `unlabeled`."""
         return np.concatenate([self.labeled, self.unlabeled])
 
     def of_target(self, category: Int[Array, " unlabeled"]) -> Int[Array, " target"]:
@@ -128,21 +128,21 @@ class TrainingData:
         labeled: Int[Array, " labeled"] | None = None,
         unlabeled: Int[Array, " unlabeled"] | None = None,
     ) -> BalancedBatches:
-        """Batches over the images that learning sees, or over some rows of them."""
+        """Make batches of all images used in training, or of some rows."""
         labeled = self.labeled if labeled is None else labeled
         unlabeled = self.unlabeled if unlabeled is None else unlabeled
         chance = None if self.chance is None else self.chance[labeled]
         return BalancedBatches(labeled, unlabeled, batch_size, seed, purpose, chance)
 
     def without_labels(self) -> TrainingData:
-        """The target alone: no class is known, and no labeled image is seen."""
+        """Return the target alone: no known classes, no labeled images."""
         is_target = np.arange(len(self.images)) >= self.n_labeled
         nothing = np.zeros_like(is_target)
         given = np.full_like(self.given, UNLABELED)
         return replace(self, is_used=is_target, is_held_out=nothing, known=(), known_labels=(), given=given)
 
     def fingerprint(self) -> dict[str, Any]:
-        """What a resumed run must find unchanged; weights with the labels they belong to."""
+        """Return hashes of everything that must not change when a run is resumed."""
 
         def exactly(numbers: Float[Array, " images"]) -> str:
             return hash_list([number.hex() for number in block] for block in in_blocks(numbers))
@@ -158,7 +158,7 @@ class TrainingData:
 
 
 def total_categories(kept: Collection[int], own: Collection[int], n_target: int) -> int:
-    """How many categories there are where a pool competes: those of the target, and every kept class that is not.
+    """Count the categories if the pool is a rival: those of the target, and kept classes that it lacks.
 
     `own` are the labeled classes that the target has too (docs/decisions.md, "Categories with a pool").
     """
@@ -183,7 +183,7 @@ def _check(
 
 
 def n_held_out(n_images: int, share: float) -> int:
-    """How many images of a class are kept from training; at least one is left to learn from."""
+    """Count the images of a class to hold out; at least one remains for training."""
     return max(0, min(round(share * n_images), n_images - 1))
 
 
