@@ -62,7 +62,7 @@ def test_an_export_leaves_the_run_as_it_was(run, tmp_path):
     ("arguments", "said"),
     [
         (["--all"], "need --export"),
-        (["--export", "x.odd"], "Say --as"),
+        (["--export", "x.odd"], "Add --as"),
         (["--export", "x.csv", "--as", "labeled"], "a name that ends in .parquet"),
         (["--export", "x.csv", "--copy"], "--copy needs --as folders, not csv"),
         (["--export", "x.csv", "--with-known"], "--with-known needs --as folders or labeled, not csv"),

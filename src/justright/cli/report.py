@@ -1,4 +1,4 @@
-"""`justright report`: what did a run find, and how do several compare?"""
+"""`justright report`: a page about one run, or a comparison of several."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from justright.runs.run_folder import RunFolder
 def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None) -> None:
     """Write a page about a run, or one that compares several.
 
-    RUN is a folder that `justright discover` wrote; of an unfinished run the page shows what is there. The page is one
+    RUN is a folder that `justright discover` wrote; the page of an unfinished run shows what is available. The page is one
     file below 10 MB that needs no network.
 
     \b

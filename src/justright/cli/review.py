@@ -34,7 +34,12 @@ FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, help="Port of the page; 0: any free one.")
 @click.option("--host", default="127.0.0.1", help="Address of the page; any but the default lets other machines in.")
 @click.option("--browser/--no-browser", default=False, help="Also open the page in a browser.")
-@click.option("--export", "out", type=Output(kind="any"), help="File or folder for the labels; no page is served.")
+@click.option(
+    "--export",
+    "out",
+    type=Output(kind="any"),
+    help="Write the labels to this file or folder instead of serving the page.",
+)
 @click.option("--as", "form", type=click.Choice(FORMS), help="What --export writes; if not given, its ending decides.")
 @click.option("--all", "is_all", is_flag=True, help="With --as folders or labeled: also clusters that nobody judged.")
 @click.option("--copy", "is_copy", is_flag=True, help="With --as folders: copies of the images instead of links.")
@@ -60,9 +65,9 @@ def review(
     """Name and correct the clusters of a run on a page.
 
     RUN is a folder that `justright discover` wrote. On the page clusters are kept, named, merged, split, moved or
-    rejected, and all of it can be undone. Every click is on disk in RUN/review before the page says so: stop it at any
-    time, and start it again to go on. Only people who have the printed address, which holds a token, can open it.
-    Several people may review one run, at once or in turn.
+    rejected, and all of it can be undone. Every action is saved in RUN/review before the page confirms it, so the
+    server can be stopped and restarted at any time. The printed address contains a token: only people who have it can
+    open the page. Several people may review one run, together or in turn.
 
     --export writes the labels instead; --as labeled makes a table for the --labeled of the next run: the labeled images
     of this run, and those that were reviewed.
@@ -95,9 +100,9 @@ def review(
 
 
 def _expect_export(out: Path, form: str | None, options: dict[str, Any]) -> None:
-    """Refuse an export that cannot be written, or options that its form does not have."""
+    """Validate the form of an export and its options."""
     if form is None:
-        raise click.UsageError(f"Say --as what {out} is to be: {', '.join(FORMS)}.")
+        raise click.UsageError(f"The form of {out} is unclear. Add --as with one of: {', '.join(FORMS)}.")
     if form == "labeled":
         expect_ending(out, (".parquet",), f"--export {out} --as labeled")
     for name, (option, forms) in EXPORT_OPTIONS.items():
@@ -115,17 +120,17 @@ def _serve(terminal: Terminal, opened: OpenReview, reviewer: str | None, host: s
         reviewer = TypeAdapter(Reviewer).validate_python(reviewer) if reviewer else getpass.getuser()[:MAX_REVIEWER]
     except ValidationError as error:
         raise click.BadParameter(error.errors()[0]["msg"], param_hint="--reviewer") from error
-    except (KeyError, OSError):  # the system knows no name for the user: the page asks
+    except (KeyError, OSError):  # the user has no name: the page asks for one
         reviewer = ""
 
     def ready(access: Access) -> None:
         if not access.is_loopback:
             terminal.say(
                 f"Careful: {host} can be reached from other machines, and the connection is not encrypted. "
-                "Whoever has the address can change the review."
+                "Anyone who has the address can change the review."
             )
         terminal.result({"url": access.url, "port": access.port}, access.url)
-        terminal.say("Ctrl-C ends it; what was done is saved already.")
+        terminal.say("Press Ctrl-C to stop; all actions are saved.")
         if browser:
             click.launch(access.url)
 
