@@ -1,9 +1,9 @@
-"""How fast an audit is: 2,000 JPEGs against the plain way, and the near search alone at 100,000 hashes.
+"""Time an audit of 2,000 JPEGs against a plain loop, and the search for near duplicates among 100,000 hashes.
 
     python benchmarks/bench_audit.py [n_images]
 
-The plain way opens the files one by one, hashes bytes and image, and compares every pair of hashes in a Python loop.
-Seconds of the clock and of the processor; a busy machine stretches the first only.
+The plain loop opens the files one by one, hashes bytes and image, and compares every pair of hashes in Python. Prints
+wall-clock and CPU seconds; a busy machine changes only the first.
 """
 
 from __future__ import annotations

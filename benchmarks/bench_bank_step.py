@@ -1,9 +1,9 @@
 """A training step from the view bank against the public recipe's step, same batch, same views, same loss.
 
-The recipe: all blocks forward, the frozen ones without gradients, the last one forward and backward, as every public
-code base of the field does it. Its views are handed to it ready drawn, so that only the network counts. Ours: read
-the bank from disk, the class-token-only last block, backward. Both compute the contrastive loss of two views and
-update the last block with SGD. The network is a ViT-B/14 with random parameters at 224 pixels.
+The recipe: all blocks forward, the frozen ones without gradients, the last one forward and backward, as in public code.
+Its views are drawn beforehand, so that only the network is timed. Ours: read the bank from disk, the class-token-only
+last block, backward. Both compute the contrastive loss of two views and update the last block with SGD. The network is
+a ViT-B/14 with random parameters at 224 pixels.
 Run: python benchmarks/bench_bank_step.py
 """
 

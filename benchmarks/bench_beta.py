@@ -1,8 +1,8 @@
 """Beta over 50,000 pool and 50,000 target images, 768-d, 1,000 classes, against the matrix product it needs.
 
 Run: PYTHONPATH=src python benchmarks/bench_beta.py
-Both sides in one process, alternating: the ratio for "min" is meant to stay below 1.5, memory below 2 GB. "median" also
-has to sort 50 million cosines.
+Both alternate in one process. Goal: a ratio below 1.5 for "min" and less than 2 GB of memory. "median" also sorts 50
+million cosines.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random checks with confidences: how often the interval holds the truth, and how long it is beside the plain one.
+"""Intervals from random checks with confidences: their coverage, and their length compared with plain intervals.
 
 Run: PYTHONPATH=src python benchmarks/bench_checks.py
 Images are drawn whose confidence is calibrated, then the confidence is distorted. Each line is over many

@@ -1,6 +1,6 @@
-"""How good the embedded backbone is on scripts it has never seen, beside raw pixels and the same ViT untrained.
+"""Accuracy of the embedded backbone on unseen scripts, compared with raw pixels and the untrained ViT.
 
-Half of the images of each held-out character are the reference, the other half is asked for. 1-NN by cosine, and a
+Half of the images of each held-out character are the reference, the other half the queries. 1-NN by cosine, and a
 ridge classifier on standardized features; both in percent. K-means (best of 3, all images) is matched to classes.
 """
 

@@ -1,6 +1,6 @@
 """The earth mover's distance against a general linear program (scipy's HiGHS, sparse constraints).
 
-Then many sources and few sinks, as Bins has them: most sources left out against all at once, in CPU time.
+Then many sources and few sinks, as in Bins: a solution that drops most sources against all at once, in CPU time.
 
 Run: PYTHONPATH=src python benchmarks/bench_emd.py
 """

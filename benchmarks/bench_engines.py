@@ -1,4 +1,4 @@
-"""One streaming selection in this process, in several and on Ray: seconds, and how far the weights are apart.
+"""One streaming selection in this process, in several processes and on Ray: seconds, and the difference of the weights.
 
 Run: PYTHONPATH=src python benchmarks/bench_engines.py
 Features lie in files, as stores have them, in half precision; the pool has as many images as the target. Opening an

@@ -1,10 +1,10 @@
-"""Evaluate a million images of 2,000 classes, against the way it is plainly written.
+"""Evaluate a million images of 2,000 classes, against a plain loop.
 
     PYTHONPATH=src python benchmarks/bench_evaluate.py
 
-The plain way counts image by image into a square matrix in a Python loop, solves one assignment and sums the matches
-of each class in another loop, without intervals, NMI or ARI. Seconds are processor time, so that others on the same
-machine do not count.
+The plain loop counts image by image into a square matrix in a Python loop, solves one assignment and sums the matches
+of each class in another loop, without intervals, NMI or ARI. Seconds are CPU time, which
+other load changes little.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Frozen conv nets by torch and by the faster runtime of features/fast_cpu.py, one core, in processor seconds.
 
-Both sides take turns in one process, so that other load on the machine hits them alike.
+Both alternate in one process, so that other load affects them equally.
 """
 
 from __future__ import annotations

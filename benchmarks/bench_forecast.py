@@ -1,4 +1,4 @@
-"""How long four kinds of runs take, beside what was forecast: by stage, with the ratio of both.
+"""Compare estimated and real time of four kinds of runs, by stage.
 
 k-means; SimGCD with a conv net, whose heads are trained first; SimGCD with the embedded ViT; GCD with two seeds. Photos
 are drawn characters as JPEGs of 500 x 375 pixels. Each run starts with an empty cache, and is forecast right before it

@@ -1,4 +1,4 @@
-"""The joint answer of a million drawn feature vectors: seconds, memory, and how many are put where they belong.
+"""The joint answer for a million random feature vectors: seconds, memory and accuracy.
 
     python benchmarks/bench_joint.py --images 1000000
 

@@ -1,4 +1,4 @@
-"""How much faster a frozen ViT could get on a CPU in float32: its step beside its matrix products alone, one thread.
+"""An upper bound for the speed of a frozen ViT on one CPU core: a step compared with its matrix products alone.
 
     python benchmarks/bench_vit_bound.py                    ViT-S/14, ViT-B/14, ViT-B/16 and the embedded ViT
     python benchmarks/bench_vit_bound.py dinov2_vits14      only that one

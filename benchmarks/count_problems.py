@@ -1,4 +1,4 @@
-"""Problems of known K for `study_counts.py`: some to choose constants on, others to judge by, and those drawn again.
+"""Problems with known K for `study_counts.py`: development problems, test problems, and new draws of these.
 
 Drawn characters need nothing. Photos come as features, one store a data set, from a folder; without it they are left
 out. No script and no data set whose classes are counted is in both parts.

@@ -1,4 +1,4 @@
-"""Commands as processes of their own, forked from one that has imported everything: a start costs milliseconds.
+"""Run commands in processes forked from one that has imported everything, so that they start in milliseconds.
 
 The parent must not compute with torch or read with pyarrow, for their threads do not survive a fork.
 """

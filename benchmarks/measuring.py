@@ -1,4 +1,4 @@
-"""What speed tests share: seconds, memory, the load of the machine, options, and pictures to work on."""
+"""Helpers of benchmarks: time, memory, load, options and test images."""
 
 from __future__ import annotations
 

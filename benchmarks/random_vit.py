@@ -1,4 +1,4 @@
-"""ViTs without a download: what benchmarks time when parameters do not matter."""
+"""ViTs with random parameters, for benchmarks that need no checkpoint."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Bad days at random: kills, damaged files and full disks in every stage, and what came of each.
+"""Random kills, damaged files and full disks in every stage, and the outcome of each.
 
     OMP_NUM_THREADS=1 nice python -m benchmarks.soak --rounds 200 --seed 0
 
-Every stage is run once undisturbed. A round copies what was prepared, disturbs one stage, lets it go on to its end, and
-judges: the same result, refused with the name of a damaged file, made again and said so, or WRONG. A kill must not
-change or prevent anything. A full disk is a small tmpfs that no other process sees, where mounting one is allowed, else
-a limit on the size of files; it must be told, and with room again the result must be the same.
+Every stage runs once without disturbance. A round copies the prepared files, disturbs one stage, resumes it and judges
+the outcome: the same result, an error that names a damaged file, recomputed with a warning, or WRONG. A kill must not
+change the result. A full disk is a private tmpfs if mounting is allowed, else a limit on file sizes; it must raise a
+named error, and with free space the result must be the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One kind of damage to one random file, chosen so that rare kinds of files come as often as common ones."""
+"""Damage one random file; every kind of file is equally likely."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stage of the soak in which people review: what was answered is what page and export show afterwards."""
+"""The review stage of the soak: page and export must show every confirmed action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stages that the soak disturbs: how each is started, what it reads, and what must come of it."""
+"""The stages of the soak: their commands, inputs and expected results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the answer of a run better than simple methods, and is its confidence the probability that it is right?
+"""Compare the answer of runs with simple methods, and its confidence with its accuracy.
 
     python benchmarks/study_answers.py RUN [RUN ...] --lines after.jsonl
     python benchmarks/study_answers.py --summary before.jsonl after.jsonl --figure reliability.svg

@@ -1,4 +1,4 @@
-"""How far estimates of K are off on problems of known K, and how often their intervals hold it.
+"""Errors of estimates of K on problems with known K, and the coverage of their intervals.
 
     python benchmarks/study_counts.py                       # characters alone
     python benchmarks/study_counts.py --photos FEATURES --out docs/results/counts.jsonl

@@ -1,8 +1,8 @@
-"""Train on ten million images and see what it takes in memory: labels, weights, sampler, assignments, predictions.
+"""Measure the memory of a training on ten million images: labels, weights, sampler, assignments, predictions.
 
 Run: PYTHONPATH=src python benchmarks/train_ten_million.py [--images 10000000] [--steps 300]
-Images and their stored views are made up as they are asked for, in few numbers each, so that all that grows is what
-training keeps of every image. The features after training are kept too: four bytes a number, said apart.
+Images and their small stored views are generated when they are read, so that memory grows only by what training keeps
+of every image. The features after training, four bytes per number, are reported separately.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 With --data the photos come from zips in a folder, each with images in a folder a class: cub200.zip for photos and
 labeled ones, pets37.zip for the pool. Without it drawn characters are written as JPEGs of 500 x 375 pixels. The run is
-a process of its own with an empty cache. Told are the seconds of the clock and of the processor, and the load: on a
-machine that does other work as well only the second number says what it would take on an idle one.
+a process of its own with an empty cache. Prints wall-clock and CPU seconds and the load: on a
+busy machine only CPU seconds are comparable.
 Run: python benchmarks/whole_run.py --data FOLDER
 """
 

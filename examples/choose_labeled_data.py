@@ -1,7 +1,7 @@
 """Choose labeled data alone: python examples/choose_labeled_data.py pool/ photos/ weights.csv [NETWORK [CLUSTERS]]
 
-pool/ has one folder per labeled class. weights.csv gets one row a class with the weight that Beta and Bins give it,
-for a training of your own: soft ones multiply the loss of each image, hard ones say which classes to keep.
+pool/ has one folder per labeled class. weights.csv gets one row per class with its weights by Beta and Bins, for your
+own training: soft weights multiply the loss of each image, hard weights select classes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main(pool: str, photos: str, out: str, backbone: str = "efficientnet_lite0",
         target_features = extract(target, network, Path(folder) / "target")
         features = pool_features.features, pool_features.labels, target_features.features
         beta = BetaSelector().fit(*features)
-        bins = BinsSelector(n_clusters=n_clusters, seed=0).fit(*features)  # about as many as the photos show kinds
+        bins = BinsSelector(n_clusters=n_clusters, seed=0).fit(*features)  # about the number of categories
 
     with Path(out).open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)

@@ -1,7 +1,7 @@
 """From a folder of photos to clusters: python examples/own_folder.py labeled/ photos/ found.csv [NETWORK [EPOCHS]]
 
-labeled/ has one folder per known class. found.csv gets one row a photo: a known class or a new cluster, and how sure
-that is. `justright discover` does the same and more; this is the way through the library.
+labeled/ has one folder per known class. found.csv gets one row per photo: a known class or a new cluster, and its
+confidence. `justright.discover` does the same and more; this example shows the single steps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main(labeled: str, photos: str, out: str, backbone: str = "efficientnet_lite
         known_features = extract(known, network, Path(folder) / "known").features
         target_features = extract(target, network, Path(folder) / "target").features
         features = np.concatenate([known_features, target_features])
-    labels = np.concatenate([known.labels, np.full(len(target), -1)])  # -1: nobody knows
+    labels = np.concatenate([known.labels, np.full(len(target), -1)])  # -1: unlabeled
     counter = CombinedCounter(seed=0).fit(features, labels)
     print(f"{len(known.classes)} known classes, about {counter.n_categories_} categories in all")
 

@@ -1,7 +1,7 @@
 """Your own training, our weights: python examples/your_own_loop.py pool/ photos/ [NETWORK [STEPS [CLUSTERS]]]
 
-A plain torch loop over frozen features: a projection learns from a labeled pool, each class counted by what Beta
-makes of its similarity to the photos. In a loop of yours (lightly, Lightning, plain torch) the same two lines change.
+A plain torch loop over frozen features: a projection learns from a labeled pool, each class with its weight by Beta.
+The same two lines change in your own loop (lightly, Lightning, plain torch).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main(
         unknown = np.array(extract(target, network, Path(folder) / "target").features)
 
     selector = BetaSelector().fit(features, labels, unknown)
-    weight = torch.from_numpy(selector.sample_weight(labels)).float()  # the first line: one weight an image
+    weight = torch.from_numpy(selector.sample_weight(labels)).float()  # the first line: one weight per image
     weight /= weight.mean()  # so that the learning rate keeps its meaning
     loss = WeightedSupConLoss()  # the second line: a loss that takes it
 

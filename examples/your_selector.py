@@ -1,7 +1,7 @@
 """Add a selector of your own to the command line: python examples/your_selector.py select --selector middle --help
 
-It keeps the classes whose similarity to the target lies in the middle: the paper's idea in its plainest form. All
-commands then know it: options, help, tables, figures and pages come from the class.
+It keeps the classes whose similarity to the target lies in the middle: the simplest form of the paper's idea. Options,
+help, tables, figures and pages of all commands follow from the class.
 """
 
 from __future__ import annotations
