@@ -398,7 +398,7 @@ def test_a_finished_run_that_is_refused_stays_finished(finished, problem, backbo
     def refuse(disk):
         raise JustrightError("there is no room for this run")
 
-    monkeypatch.setattr(type(again.disk), "expect_room", refuse)
+    monkeypatch.setattr(type(again.costs), "check_disk", refuse)
     with pytest.raises(JustrightError, match="no room"):
         again.all()
     assert (finished.path / "run.json").read_bytes() == before
