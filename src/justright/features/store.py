@@ -41,10 +41,10 @@ from justright.data.quarantine import Quarantined
 from justright.utils.errors import BadKind, DataError, MissingDataError
 from justright.utils.file_rows import FileRows
 from justright.utils.files import home, parsed_json, reader_of, replacing, write_json
+from justright.utils.fingerprint import differences
 from justright.utils.hashing import hash_bytes, hash_file, hash_pieces, hash_value, signed, verified
 from justright.utils.locks import Lock, LockedError
 from justright.utils.remote import Place, RemotePath
-from justright.utils.settings import flat
 from justright.utils.types import Array
 
 PRINT_ROWS = 4096  # labels are hashed in pieces of so many: another number is another print
@@ -52,7 +52,7 @@ COMPARABLE = ("backbone", "transform")  # features that agree in these parts of 
 
 
 class StoreMismatchError(DataError):
-    """Features of another backbone, transform or data than were asked for."""
+    """Features of another backbone, transform or data than requested."""
 
 
 class DamagedStoreError(DataError):
@@ -72,9 +72,12 @@ class Header:
 
     def differences(self, other: Header, parts: Sequence[str] = ()) -> list[str]:
         """One line for each entry that differs: `backbone.name: this, other`."""
-        mine, theirs = _flat(self, parts), _flat(other, parts)
-        names = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
-        return [f"{name}: {mine.get(name, 'not given')}, {theirs.get(name, 'not given')}" for name in names]
+        mine, theirs = ({part: getattr(header, part) for part in parts or asdict(self)} for header in (self, other))
+        changes = differences(mine, theirs)
+        texts = {
+            name: ["not given" if value is None else str(value) for value in pair] for name, pair in changes.items()
+        }
+        return [f"{name}: {', '.join(pair)}" for name, pair in texts.items()]
 
     def require_comparable(self, other: Header) -> None:
         """Refuse features that another backbone or transform made: their distances mean nothing."""
@@ -83,9 +86,9 @@ class Header:
 
 
 def data_fingerprint(content_ids: Sequence[str], table: pa.Table) -> dict[str, Any]:
-    """The data as the header names them: how many images, their content, and all else the table says of them.
+    """The images as the header names them: their number, their content, and the other columns of their table.
 
-    Ids are named only where somebody gave other ids than the content.
+    Ids are included only if they differ from the content ids.
     """
     # where a source lies on this machine does not matter
     rest = table.select([name for name in table.column_names if name not in ("id", "source")])
@@ -103,13 +106,8 @@ def _hash_names(names: Iterable[str]) -> str:
 
 
 def indented(lines: Sequence[str]) -> str:
-    """The lines as they stand below a sentence of an error."""
+    """The lines of a list below a sentence."""
     return "\n".join(f"  {line}" for line in lines)
-
-
-def _flat(header: Header, parts: Sequence[str]) -> dict[str, Any]:
-    value = flat({name: part for name, part in asdict(header).items() if not parts or name in parts})
-    return json.loads(json.dumps(value))  # JSON has no tuples: what was read back and what was not must compare equal
 
 
 @dataclass(frozen=True)
