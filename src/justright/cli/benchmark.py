@@ -19,7 +19,7 @@ from justright.cli.common import (
     expect_ending,
     opened_engine,
 )
-from justright.cli.suite_view import asked_suite, draw_suite_figure, show_suite, table_endings
+from justright.cli.suite_view import draw_suite_figure, requested_suite, show_suite, table_endings
 from justright.cli.terminal import Terminal, with_terminal
 from justright.runs.problem import POOL_ROLES
 from justright.runs.request import resolve_device
@@ -30,9 +30,10 @@ profile_option = click.option(
     "--profile",
     type=click.Choice(PROFILES),
     help="For tables of the paper. full: its data sets and scale; real: small photo sets, on a CPU; glyphs: drawn "
-    "characters, in minutes. If not given, run takes full with --data and glyphs without, show what was run.",
+    "characters, in minutes. By default `run` takes full with --data and glyphs without it, and `show` the profile of "
+    "the runs.",
 )
-backbone_option = click.option("--backbone", help="Another network than the suite's, by name.")
+backbone_option = click.option("--backbone", help="Name of a network to use instead of the suite's.")
 role_option = click.option(
     "--role",
     type=click.Choice(POOL_ROLES),
@@ -66,7 +67,7 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
     """List the suites that come with the package, and what each shows."""
     rows = []
     for name in suite_names():
-        each = asked_suite(name, profile if read_suite(name).columns else None)
+        each = requested_suite(name, profile if read_suite(name).columns else None)
         n_runs = sum(len(list(each.runs_of(problem))) for problem in each.problems)
         rows.append((name, len(each.problems), n_runs, each.about))
     terminal.table("Suites", ("name", "problems", "runs", "what it shows"), rows)
@@ -76,14 +77,14 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
 @benchmark.command()
 @click.argument("suite")
 @click.option("--out", type=OUT_FOLDER, help="Folder for the results and the runs; benchmark-PROFILE if not given.")
-@click.option("--data", type=FOLDER, help="Folder with the data sets, where the file of the suite says {data}.")
+@click.option("--data", type=FOLDER, help="Folder with the data sets: {data} in the file of the suite.")
 @profile_option
 @role_option
 @backbone_option
 @click.option(
     "--device",
     multiple=True,
-    help="cuda, cuda:1, mps, cpu; several are given problems in turn. If not given, what the suite says, or the first "
+    help="cuda, cuda:1, mps, cpu; several take problems in turn. By default that of the suite, or the first "
     "of them that works.",
 )
 @click.option(
@@ -108,9 +109,9 @@ def run(
     """Run what is missing of a suite.
 
     SUITE is a name that `justright benchmark list` shows, or a TOML file. Each finished run adds a line of JSON to
-    OUT/results.jsonl. Call it again to continue after a stop: runs that have a line are not repeated, unless their
-    settings, a default behind them or the images have changed; one that was stopped goes on where it was. Tables of the
-    paper in one OUT share the runs that they have in common. With --engine processes or ray a problem whose worker is
+    OUT/results.jsonl. Call it again to continue after a stop: finished runs are not repeated, unless their
+    settings, a default or the images have changed; a stopped run is resumed. Tables of the paper in one OUT share their
+    common runs. With --engine processes or ray a problem whose worker is
     lost is run again.
 
     \b
@@ -123,7 +124,7 @@ def run(
     """
     if data is not None and read_suite(suite).columns:
         profile = profile or PROFILES[0]
-    whole = asked_suite(suite, profile, backbone)
+    whole = requested_suite(suite, profile, backbone)
     asked = whole.with_role(role or POOL_ROLES[1]) if whole.columns else whole
     out = _folder(out, whole)
     jobs = jobs or max(1, len(device))
@@ -165,7 +166,7 @@ def show(
     figure: Path | None,
     to: Path | None,
 ) -> None:
-    """Compare the settings of a suite, as far as it was run.
+    """Compare the finished runs of a suite.
 
     SUITE is a name that `justright benchmark list` shows, or a TOML file. A table of the paper is shown with mean and
     spread over seeds, the change against no selection with its 95 % interval, the paper's figures (? where they cannot
@@ -186,7 +187,7 @@ def show(
       justright benchmark show selection --out study --figure changes.svg
       justright benchmark show selection --out study --baseline everything
     """
-    asked = asked_suite(suite, profile or _profile_of(suite, out, backbone), backbone)
+    asked = requested_suite(suite, profile or _profile_of(suite, out, backbone), backbone)
     out = _folder(out, asked)
     if asked.columns and (part or baseline):
         raise click.UsageError("--part and --baseline are not for tables of the paper.")
@@ -203,9 +204,9 @@ def show(
 
 
 def _profile_of(suite: str, out: Path | None, backbone: str | None) -> str | None:
-    """The first profile of a table of the paper that was run, in this folder or in that of the profile."""
+    """The first profile with finished runs, in this folder or in that of the profile."""
     for each in PROFILES if read_suite(suite).columns else ():
-        if suite_results(asked_suite(suite, each, backbone), out or Path(f"benchmark-{each}")):
+        if suite_results(requested_suite(suite, each, backbone), out or Path(f"benchmark-{each}")):
             return each
     return None
 

@@ -1,4 +1,4 @@
-"""What `justright benchmark` shows of a suite: its settings compared, or a table of the paper with its claims."""
+"""Print a suite: its settings compared, or a table of the paper with its claims."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ PLAIN_NOTES = (
 )
 
 
-def asked_suite(name: str, profile: str | None, backbone: str | None = None) -> Suite:
-    """The suite, with another network where one was named."""
+def requested_suite(name: str, profile: str | None, backbone: str | None = None) -> Suite:
+    """The suite, with another network if one is given."""
     return read_suite(name, profile).with_run(backbone=backbone)
 
 
@@ -48,19 +48,19 @@ def show_suite(
     backbone: str | None,
     to: Path | None = None,
 ) -> None:
-    """Print the suite as far as it was run, and write its table where that is asked for."""
+    """Print the finished runs of the suite, and write its table to `to` if given."""
     for line in failed_runs(suite, out):
-        terminal.say(f"No answer: {line['problem']}, {line['setting']}, seed {line['seed']}: {line['failed']}")
+        terminal.say(f"No result: {line['problem']}, {line['setting']}, seed {line['seed']}: {line['failed']}")
     for remark in remarks(suite, lines):
         terminal.say(remark)
-    said = f"Lines: {out / RESULTS}"
+    source = f"Lines: {out / RESULTS}"
     if not lines and (n_others := len(read_results(out / RESULTS))):
         terminal.say(
-            f"None of the {n_others:,} lines in {out / RESULTS} is of {suite.name} as asked for; --profile and "
-            "--backbone have to be those of `benchmark run`."
+            f"None of the {n_others:,} lines in {out / RESULTS} belongs to {suite.name} as requested; --profile and "
+            "--backbone must be those of `benchmark run`."
         )
     if not suite.columns:
-        _show_plain(terminal, suite, lines, said, to)
+        _show_plain(terminal, suite, lines, source, to)
         return
     judged = _verdicts(suite, lines, out, backbone)
     table = paper_table(suite, lines)
@@ -69,12 +69,12 @@ def show_suite(
         _write(to, suite, table, tables, claims, judged)
     for each in (*tables, *([claims] if claims else [])):
         terminal.table(each.title, each.columns, each.rows)
-    said = " ".join([f"{len(lines)} runs.", *notes(table), said])
+    text = " ".join([f"{len(lines)} runs.", *notes(table), source])
     result = {"lines": lines, "table": records(table), "claims": [asdict(each) for each in judged]}
-    terminal.result(result, said)
+    terminal.result(result, text)
 
 
-def _show_plain(terminal: Terminal, suite: Suite, lines: list[Line], said: str, to: Path | None) -> None:
+def _show_plain(terminal: Terminal, suite: Suite, lines: list[Line], source: str, to: Path | None) -> None:
     """A suite that is no table of the paper: the mean over its problems, then every problem."""
     rows, by_problem = suite_table(suite, lines), problem_rows(suite, lines)
     title = f"{len(lines)} runs, accuracy in percent"
@@ -86,7 +86,7 @@ def _show_plain(terminal: Terminal, suite: Suite, lines: list[Line], said: str, 
         write_text(to, problems_as_csv(by_problem) if ending == "csv" else text(tables, PLAIN_NOTES))
     for each in tables:
         terminal.table(each.title, each.columns, each.rows)
-    terminal.result({"lines": lines, "rows": [row.to_json() for row in rows], "problems": by_problem}, said)
+    terminal.result({"lines": lines, "rows": [row.to_json() for row in rows], "problems": by_problem}, source)
 
 
 def draw_suite_figure(suite: Suite, lines: Sequence[Line], out: Path) -> None:
@@ -98,7 +98,7 @@ def draw_suite_figure(suite: Suite, lines: Sequence[Line], out: Path) -> None:
     if suite.columns:
         drawn, _ = draw_paper(paper_table(suite, lines))
         if drawn is None:
-            raise JustrightError(f"--figure {out}: no run of {suite.name} that a figure could show")
+            raise JustrightError(f"--figure {out}: no run of {suite.name} to draw")
     else:
         by_problem = {each.name: paired(lines, each.name, suite.baseline, "all") for each in suite.settings}
         drawn = draw_suite(suite_table(suite, lines), by_problem, suite.baseline)
@@ -113,7 +113,7 @@ def _write(
     claims: TextTable | None,
     judged: Sequence[Verdict],
 ) -> None:
-    """The table in the format that the ending of the name says."""
+    """Write the table in the format of the file name's ending."""
     every = [*tables, *([claims] if claims else [])]
     ending = _ending(to, suite)
     if ending == "html":
@@ -127,7 +127,7 @@ def _write(
 
 
 def table_endings(suite: Suite) -> tuple[str, ...]:
-    """What the name of a file for the tables of a suite may end in; only a table of the paper has a page."""
+    """The allowed endings of a file for the tables of a suite; only a table of the paper has an HTML page."""
     return FORMATS if suite.columns else FORMATS[:-1]
 
 
@@ -138,7 +138,7 @@ def _ending(to: Path, suite: Suite) -> str:
 
 def _verdicts(suite: Suite, lines: Sequence[Line], out: Path, backbone: str | None) -> list[Verdict]:
     def others(name: str) -> tuple[Suite, Sequence[Line]]:
-        other = asked_suite(name, suite.profile, backbone)
+        other = requested_suite(name, suite.profile, backbone)
         return other, suite_results(other, out)
 
     found = verdicts(suite, lines, others)
