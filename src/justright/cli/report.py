@@ -20,8 +20,8 @@ from justright.runs.run_folder import RunFolder
 def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None) -> None:
     """Write a page about a run, or one that compares several.
 
-    RUN is a folder that `justright discover` wrote; the page of an unfinished run shows what is available. The page is one
-    file below 10 MB that needs no network.
+    RUN is a folder that `justright discover` wrote; the page of an unfinished run shows what is available. The page is
+    one file below 10 MB that needs no network.
 
     \b
     Examples:
