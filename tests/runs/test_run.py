@@ -348,7 +348,7 @@ def test_soft_weights_and_resampling_run(problem, backbone, tmp_path):
 
 def test_a_run_that_was_stopped_says_so(problem, backbone, tmp_path):
     run = Run(problem, spec_of(), tmp_path / "run", backbone)
-    run._begin()
+    run._prepare()
     assert not RunFolder.open(tmp_path / "run").about["is_finished"]
     assert json.loads((tmp_path / "run" / "run.json").read_text())["spec"]["method"] == "simgcd"
 
@@ -395,7 +395,7 @@ def test_a_finished_run_that_is_refused_stays_finished(finished, problem, backbo
     assert (finished.path / "run.json").read_bytes() == before
     again.truth = None
 
-    def refuse(disk):
+    def refuse(costs):
         raise JustrightError("there is no room for this run")
 
     monkeypatch.setattr(type(again.costs), "check_disk", refuse)

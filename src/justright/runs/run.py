@@ -1,7 +1,7 @@
-"""The whole way from images to clusters: extract, count, select, learn, predict, evaluate.
+"""One run, from images to clusters: extract, count, select, train, predict, evaluate.
 
-Every stage leaves its files in the folder of the run and finds them there when it is called again, so a run that was
-stopped goes on where it was. Target labels play no part before the last stage, which reads them from a file.
+Every stage writes its files into the folder of the run and reuses them when it is called again, so that an interrupted
+run is resumed where it stopped. Labels of the target are read in the last stage only.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")  # 
 class Run:
     """One run while it is carried out."""
 
-    problem: Problem  # what to learn from, and what to understand
-    spec: RunSpec  # everything that was asked for
+    problem: Problem  # labeled images and target
+    spec: RunSpec  # all settings
     out: Path  # folder of the run
-    backbone: Any  # a loaded one, so that several runs can share it
-    asked: Mapping[str, Any] = field(default_factory=dict)  # what else the folder should say about itself
-    tensorboard: bool = False  # also write the curves of training for it
-    truth: Path | None = None  # a file with the labels of the target, opened for evaluation only
-    engine: Engine | None = None  # where features, views and weights are computed, if not in this process
-    left_out: Sequence[LeftOut] = ()  # files that are not used, as far as is known before they are read
-    max_bad: float = MAX_BAD  # a larger share of unreadable images is refused; the others are left out
-    doubts: Sequence[str] = ()  # about the labels, as `label_warnings` says them; they become notes of the run
-    checks_k: bool = False  # whether a K that was given is compared with an estimate, and a doubt is said
-    is_announced: bool = False  # whether a long run announces how long it takes, at its start and before training
+    backbone: Any  # loaded, so that several runs can share it
+    asked: Mapping[str, Any] = field(default_factory=dict)  # the request, for run.json
+    tensorboard: bool = False  # also write the training curves for TensorBoard
+    truth: Path | None = None  # file with the labels of the target, read for evaluation only
+    engine: Engine | None = None  # where features, views and weights are computed; None: threads of this process
+    left_out: Sequence[LeftOut] = ()  # files that are skipped, as far as is known before images are read
+    max_bad: float = MAX_BAD  # raise if a larger share of images is unreadable; otherwise these are skipped
+    doubts: Sequence[str] = ()  # warnings about the labels; they become notes of the run
+    checks_k: bool = False  # compare a given K with an estimate, and warn if they differ
+    is_announced: bool = False  # announce the duration of a long run, at its start and before training
 
     def __post_init__(self) -> None:
         from justright.discovery.processes import Processes
@@ -86,20 +86,25 @@ class Run:
         self.notes = list(self.doubts)
         self.check: FrozenCheck | None = None
         self.expected: ExpectedRight | None = None
+        self.estimate: Mapping[str, Any] | None = None  # of K, where it was estimated or checked
         self.n_threads: int | None = None
 
     def all(self, is_owned: bool = False) -> RunFolder:
-        """Every stage, in order. Nobody else may write to the folder meanwhile; `is_owned` says that this is seen to.
+        """Carry out all stages in order.
 
-        Of several processes that train together the first one owns the folder, for all of them.
+        Parameters:
+            is_owned: the caller holds the lock of the folder already. Of several processes that train together the
+                first one holds it for all.
         """
         from justright.discovery.processes import computing_with
 
         with owned(self.out) if self.processes.is_first and not is_owned else nullcontext():
-            known = RunFolder(self.out).about.get("threads") if (self.out / "run.json").exists() else None
-            with computing_with(known if isinstance(known, int) and known > 0 else None, self.out) as self.n_threads:
-                self._begin()
-                self._tell(self.work)
+            n_threads = self.folder.about.get("threads") if (self.out / "run.json").exists() else None
+            with computing_with(
+                n_threads if isinstance(n_threads, int) and n_threads > 0 else None, self.out
+            ) as self.n_threads:
+                self._prepare()
+                self._announce(self.work)
                 return self._stages()
 
     def _stages(self) -> RunFolder:
@@ -108,13 +113,12 @@ class Run:
         with self._timed("count"):
             n_target, k_source = self.processes.in_turn(lambda: self._count(pool, target))
         with self._timed("select"):
-            how = self.processes, self.engine or in_process
-            selection = RunSelection(self.problem, self.spec, self.out, *how)
+            selection = RunSelection(self.problem, self.spec, self.out, self.processes, self.engine or in_process)
             weight = selection.weight(pool, target, n_target)
             self.notes += selection.notes
-        known = Work.of(self.problem, replace(self.spec, n_target=n_target), self.processes.n, weight)
-        if known != self.work:
-            self._tell(known, is_begun=True)
+        work = Work.of(self.problem, replace(self.spec, n_target=n_target), self.processes.n, weight)
+        if work != self.work:  # K and the weights are known now
+            self._announce(work, is_begun=True)
         with self._timed("train"):
             methods, reference = self._learn(weight, n_target)
         method = methods[reference]
@@ -135,7 +139,8 @@ class Run:
         self.processes.wait()
         return RunFolder(self.out)
 
-    def _begin(self) -> None:
+    def _prepare(self) -> None:
+        """Validate the request and start or resume the run in its folder."""
         refuse_request(self.spec, self.tensorboard)
         refuse_problem(self.problem, self.spec, self.out, self.truth, self.max_bad)
         self.plain_spec, is_begun = self.spec.to_json(), (self.out / "run.json").exists()
@@ -145,7 +150,7 @@ class Run:
         if self.processes.is_first:
             remove_leftovers(self.out)
             self.costs.check_disk()
-            if is_begun:  # not before: a run that is refused stays finished
+            if is_begun:  # only now: a rejected request leaves the run finished
                 has_truth = self.truth is not None or self.problem.truth is not None
                 RunFolder(self.out).begin_again(has_truth)
             else:
@@ -153,7 +158,7 @@ class Run:
                 self.folder.save_about(about | {"is_finished": False})
         self.processes.wait()
 
-    def _tell(self, work: Work, is_begun: bool = False) -> None:
+    def _announce(self, work: Work, is_begun: bool = False) -> None:
         """Announce the time and disk space of a long run."""
         from justright.runs.measured_rates import with_rates
 
@@ -168,34 +173,34 @@ class Run:
             notify(message)
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
-        """Features of pool and target; the problem goes on with the images that have some, and with their ids."""
-        problem, how = self.problem, (self.stores, self.engine, self.max_bad)
-        pool = frozen_features(problem.pool.images, self.backbone, self.out / "pool.features", *how)
-        target = frozen_features(problem.target, self.backbone, self.out / "target.features", *how)
+        """Compute the features of pool and target, and keep the readable images."""
+        problem, options = self.problem, (self.stores, self.engine, self.max_bad)
+        pool = frozen_features(problem.pool.images, self.backbone, self.out / "pool.features", *options)
+        target = frozen_features(problem.target, self.backbone, self.out / "target.features", *options)
         self.problem = problem.with_ids_of(pool, target)
         unreadable = unreadable_files(problem.pool.images, pool, is_target=False)
         unreadable += unreadable_files(problem.target, target, is_target=True)
         self.left_out = [*self.left_out, *unreadable]
         self.notes += [f"{summary(self.left_out)}. {NAME} lists them"] if self.left_out else []
-        if self.truth is not None:  # now that ids are known, and which images can be read
+        if self.truth is not None:  # ids and readable images are known now
             expect_truth(self.truth, self.problem.target.table, own_names(self.problem))
         if self.processes.is_first:
             self.problem.pool.images.with_content().save(self.out / "pool.parquet")
             self.problem.target.with_content().save(self.out / "target.parquet")
             write_left_out(self.out, self.left_out)
             if unreadable:
-                _log.warning("%s.", summary(unreadable))  # at once: training may take long
+                _log.warning("%s.", summary(unreadable))  # now, because training may take long
         return pool, target
 
     def _count(self, pool: FeatureTable, target: FeatureTable) -> tuple[int, str]:
-        """K of the target, and where it comes from."""
+        """K of the target and its source."""
         n_given, name = self.spec.n_target, self.spec.counter
         if n_given is None:
-            found = self._estimate(name, pool, target)
-            if not len(pool) and found["interval"] is not None:
-                k, (low, high) = found["n_categories"], found["interval"]
+            estimate = self._estimate(name, pool, target)
+            if not len(pool) and estimate["interval"] is not None:
+                k, (low, high) = estimate["n_categories"], estimate["interval"]
                 self.notes.append(f"without any label K = {k:,} is rough, 90 % interval {low:,} to {high:,}")
-            return int(found["n_categories"]), name
+            return int(estimate["n_categories"]), name
         is_few = len(pool) + len(target) <= MOST_CHECKED
         if self.checks_k and self.processes.is_first and self.problem.own_classes and is_few:
             try:
@@ -203,38 +208,36 @@ class Run:
             except DegenerateError as error:
                 doubt = f"--k {n_given:,} was not checked: {error}"
             if doubt:
-                _log.warning("%s.", doubt)  # at once: training may take long
+                _log.warning("%s.", doubt)  # now, because training may take long
                 self.notes.append(doubt)
         return n_given, "given"
 
     def _estimate(self, name: str, pool: FeatureTable, target: FeatureTable) -> Mapping[str, Any]:
-        """What the counter of this name says, from count.json where it has counted these images before."""
+        """The estimate of a counter, read from count.json if these images were counted before."""
         made_with = {"counter": name, "seed": self.spec.seed} | fingerprints(pool, target)
-        known = RunFolder(self.out).count
-        if known is None or not is_made_with(known, made_with):
+        count = self.folder.count
+        if count is None or not is_made_with(count, made_with):
             tables = counted_tables(self.problem, pool, target)
             own = sorted(set(self.problem.own_classes) & set(pool.labels.tolist()))
-            found = counted(name, *tables, own, self.spec.seed)
-            known = found | {"made_with": made_with}
-            self.folder.save_json("count.json", known)
-        return dict(known["estimates"][name])
+            count = counted(name, *tables, own, self.spec.seed) | {"made_with": made_with}
+            self.folder.save_json("count.json", count)
+        self.estimate = dict(count["estimates"][name])
+        return self.estimate
 
     def _k_doubt(self, n_target: int) -> dict[str, float]:
         """How far K, if given, is below the estimate, and how wide the interval of the estimate is; see `join`."""
-        count = RunFolder(self.out).count
-        if count is None or self.spec.counter not in count["estimates"]:
+        if self.estimate is None:
             return {}
-        estimate = count["estimates"][self.spec.counter]
         doubt: dict[str, float] = {}
         if self.spec.n_target is not None:
-            doubt["below"] = max(0.0, math.log(estimate["n_categories"] / n_target))
-        if estimate["interval"] is not None:
-            low, high = estimate["interval"]
+            doubt["below"] = max(0.0, math.log(self.estimate["n_categories"] / n_target))
+        if self.estimate["interval"] is not None:
+            low, high = self.estimate["interval"]
             doubt["k_width"] = math.log(high / low)
         return doubt
 
     def _learn(self, weight: np.ndarray, n_target: int) -> tuple[Sequence[Any], int]:
-        """The method after training, with each seed, and the place of the one that stands for all."""
+        """Train the method with each seed; returns all of them and the position of the one that predicts."""
         from justright.discovery.training_data import total_categories
 
         spec, labels = self.spec, self.problem.pool.images.labels
@@ -243,14 +246,14 @@ class Run:
             n_categories = total_categories(set(labels[weight > 0].tolist()), self.problem.own_classes, n_target)
         split = self.problem.split(spec.pool_role)
 
-        def learned(number: int) -> Any:
+        def train(number: int) -> Any:
             folder = self.out if spec.n_seeds == 1 else self.out / f"seed-{spec.seed + number}"
             options = {"seed": spec.seed + number, "tensorboard": self.tensorboard, "engine": self.engine}
             method = METHODS[spec.method](n_categories, self.backbone, self.config, folder=folder, **options)  # type: ignore[arg-type]
             return method.fit(split, weight, weighting=spec.weighting)  # type: ignore[arg-type]
 
-        methods = [learned(number) for number in range(spec.n_seeds)]
-        reference = self._agreed(methods) if spec.n_seeds > 1 else 0
+        methods = [train(number) for number in range(spec.n_seeds)]
+        reference = self._vote(methods) if spec.n_seeds > 1 else 0
         method = methods[reference]
         self.notes += method.notes_
         if n_given := int(np.sum(method.is_given_)):
@@ -263,23 +266,23 @@ class Run:
             self.notes.append(f"{spec.method} found {method.n_categories_} categories by itself, not {n_categories}")
         return methods, reference
 
-    def _agreed(self, methods: Sequence[Any]) -> int:
-        """The place of the method that agrees best with the others, and give it the categories that all vote for."""
+    def _vote(self, methods: Sequence[Any]) -> int:
+        """Give the method that agrees best with the others the categories of the vote; returns its position."""
         from justright.discovery.predictions import consensus
 
-        found = consensus([method.predictions(self.problem.target) for method in methods])
-        method = methods[found.reference]
-        method.labels_, method.confidence_ = found.predictions.cluster, found.predictions.confidence
-        method.trained_share_ = min(each.trained_share_ for each in methods)
-        seeds, agreement = ", ".join(str(each.seed) for each in methods), found.agreement[~method.is_given_]
+        vote = consensus([method.predictions(self.problem.target) for method in methods])
+        method = methods[vote.reference]
+        method.labels_, method.confidence_ = vote.predictions.cluster, vote.predictions.confidence
+        method.trained_share_ = min(other.trained_share_ for other in methods)
+        seeds, agreement = ", ".join(str(other.seed) for other in methods), vote.agreement[~method.is_given_]
         self.notes.append(
             f"a vote of seeds {seeds}: all of them agree on {np.mean(agreement == 1):.0%} of the images; "
             f"new images are judged by seed {method.seed}, which agrees best with the others"
         )
-        return found.reference
+        return vote.reference
 
     def _check(self, method: Any, pool: FeatureTable, target: FeatureTable) -> None:
-        """Compare what was trained with clusters of the features as they were before."""
+        """Compare the trained result with clusters of the frozen features."""
         if method.trainings(method.config_):
             try:
                 self.check = frozen_check(method, pool, target)
@@ -288,24 +291,26 @@ class Run:
                 self.notes.append(f"not checked against {FROZEN}: {error}")
 
     def _predict(self, method: Any) -> None:
+        """Write predictions, clusters, tuned features and the model."""
         with replacing(self.out / "tuned.npy") as temporary, temporary.open("wb") as file:
             np.save(file, method.features_.astype(np.float32), allow_pickle=False)
-        found = method.predictions(self.problem.target)
+        predictions = method.predictions(self.problem.target)
         for ending in ("parquet", "csv"):
-            found.save(self.out / f"predictions.{ending}")
+            predictions.save(self.out / f"predictions.{ending}")
         doubts: list[Doubt] = []
         if method.joint_ is not None:
             columns = dict(zip(NAMES, method.evidence_.T, strict=True)) | {"method cluster": method.own_labels_}
-            write_parquet(pa.table({"id": found.index["id"], **columns}), self.out / "evidence.parquet")
-            self.expected = expected_right(found.confidence[~found.is_given])
+            write_parquet(pa.table({"id": predictions.index["id"], **columns}), self.out / "evidence.parquet")
+            self.expected = expected_right(predictions.confidence[~predictions.is_given])
             doubts = doubts_of(method.joint_, method.is_given_)
-            self.folder.save_json(DOUBTS, doubts_json(found, doubts))
+            self.folder.save_json(DOUBTS, doubts_json(predictions, doubts))
         elif method.calibrated_on_ == UNCALIBRATED:
             self.notes.append("without labeled images confidences are not calibrated: use them to compare images only")
-        write_clusters(self.out / CLUSTERS, found, doubts, has_purity=self.expected is not None)
+        write_clusters(self.out / CLUSTERS, predictions, doubts, has_purity=self.expected is not None)
         method.save(self.out)
 
     def _evaluate(self) -> JudgedPredictions | None:
+        """Score the predictions, if the truth is known: from here on labels of the target are read."""
         problem, kept_truth = self.problem, self.out / "truth.parquet"
         if problem.truth is not None:
             problem.truth.save(kept_truth)
