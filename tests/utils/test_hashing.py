@@ -42,7 +42,7 @@ def test_what_was_signed_is_verified_and_any_change_is_seen():
     assert verified(json.loads(text)) == plain
     assert signed(signed(value)) == signed(value)
     for changed in (text.replace("0.1", "0.2"), text.replace(SIGNATURE, "own"), text.replace('"c"', '"e"')):
-        with pytest.raises(ValueError, match="checksum does not fit"):
+        with pytest.raises(ValueError, match="checksum does not match"):
             verified(json.loads(changed))
 
 

@@ -1,4 +1,4 @@
-"""What `auto` stands for on this machine: a device, and a backbone whose checkpoint can be had."""
+"""The automatic choice on this machine: a device, and a backbone whose checkpoint is available."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CPU_COST = {CHEAPEST: 1.0, LITE[1]: 1.4, LITE[0]: 2.2, SMALL: 4.1, BASE: 14.0}
 
 
 class Choice(NamedTuple):
-    """What was chosen, and why."""
+    """A choice and its reason."""
 
     name: str
     why: str

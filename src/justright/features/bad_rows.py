@@ -1,4 +1,4 @@
-"""Images that an extraction sets aside, by row: why each is bad, and how many are too many. Without torch."""
+"""Bad images of an extraction by row: why each is skipped, and how many are too many. Does not import torch."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ def quarantined(images: ImageSet, bad: Reasons) -> list[Quarantined]:
 
 
 def refuse_bad_rows(max_bad: float, images: ImageSet, bad: Reasons) -> None:
-    """Refuse to go on when a larger share than `max_bad` of the images is bad, or every one, whatever that share is."""
+    """Raise if more than the share `max_bad` of the images is bad, or if all are."""
     if len(bad) > max_bad * len(images) or len(bad) == len(images):
         refuse_above(max_bad, quarantined(images, bad), len(images), ", ".join(images.datasets))

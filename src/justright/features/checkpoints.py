@@ -1,6 +1,6 @@
-"""Where the checkpoint of a backbone lies.
+"""Find the checkpoint of a backbone.
 
-It is looked for, in this order: the file or directory given; `<home>/checkpoints/<name>.safetensors`,
+Searched in this order: the file or directory given; `<home>/checkpoints/<name>.safetensors`,
 `.pth`, or a directory `<name>/` as Hugging Face lays it out; inside an installed package; the Hugging Face hub.
 """
 
@@ -72,7 +72,7 @@ def file_in(checkpoint: Path) -> Path:
 
 
 def local_checkpoint(name: str) -> Path | None:
-    """Where the checkpoint of a backbone lies on this machine; None where it is not here."""
+    """The checkpoint of a backbone on this machine; None if there is none."""
     placed = home() / "checkpoints"
     for candidate in (placed / f"{name}.safetensors", placed / f"{name}.pth", placed / name):
         if candidate.exists():
@@ -120,7 +120,7 @@ def _download(name: str) -> Path:
 
     repository, source = _repository(name), url_of(name)
     if not repository:
-        raise CheckpointError(f"timm knows no download for {name}", advice=where_to_put(name))
+        raise CheckpointError(f"timm has no download for {name}", advice=where_to_put(name))
     try:
         reach_hub()  # the hub's own client would try again for half a minute
         return Path(hf_hub_download(repository, FILE_ON_HUB))
@@ -133,7 +133,7 @@ def _download(name: str) -> Path:
 
 
 def reach_hub() -> None:
-    """OSError where the hub does not answer within seconds, whatever it is that hangs."""
+    """Raise OSError if the hub does not answer within seconds."""
     from huggingface_hub import constants
 
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):

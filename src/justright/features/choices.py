@@ -1,4 +1,4 @@
-"""What an extraction can be asked for by name: networks, number formats, poolings. Known without importing torch."""
+"""Names that an extraction accepts: networks, number formats, poolings. Does not import torch."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def _on_one_core(work: Callable[[Task], Result], task: Task) -> Result:
 
 @contextmanager
 def one_core_a_thread() -> Iterator[None]:
-    """Have torch compute with one core a thread meanwhile."""
+    """Let torch compute with one core per thread inside the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -48,7 +48,7 @@ def one_core_a_thread() -> Iterator[None]:
 
 
 def tools(device: torch.device, runtime: str = "torch") -> dict[str, str]:
-    """What computes here, as far as it may show in the last bits."""
+    """Device and versions, as far as they may change the last bits."""
     is_cuda = device.type == "cuda"
     chip = torch.cuda.get_device_name(device) if is_cuda else torch.backends.cpu.get_cpu_capability()
     found = {"device": f"{device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
@@ -56,7 +56,7 @@ def tools(device: torch.device, runtime: str = "torch") -> dict[str, str]:
 
 
 def refuse_other_tools(here: Mapping[str, str], expected: Mapping[str, str]) -> None:
-    """Refuse to compute where the result would differ by rounding: a cluster may be made of different machines."""
+    """Raise if results here would differ by rounding: a cluster may have different machines."""
     if here != expected:
         raise JustrightError(
             f"a worker computes with {here}",

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there (temporary name, flush to disk, rename), and where they are kept."""
+"""Atomic writes (temporary name, flush to disk, rename), small JSON files, sizes, and the cache folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from justright.utils.locks import WRITER, is_gone, writer_name
 
 IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""What the system says where a file cannot grow: the disk is full, or a limit is reached."""
+"""Error numbers of a file that cannot grow: the disk is full, or a limit is reached."""
 
 ABANDONED = 24 * 3600.0  # seconds: even where the clocks of machines are set to different time zones
 
@@ -29,7 +29,7 @@ def home() -> Path:
 
 @contextmanager
 def explain_disk_full(path: Path) -> Iterator[None]:
-    """Where a file cannot grow, say so with its name, as an OSError, whatever library wrote it."""
+    """Raise OSError with the name of the file if it cannot grow, whichever library writes it."""
     try:
         yield
     except OSError as error:
@@ -66,7 +66,7 @@ def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
 
 
 def expect_writable(path: Path) -> None:
-    """Raise OSError where a file or folder could not be made at this path, before the work for it is done."""
+    """Raise OSError if a file or folder cannot be created at this path."""
     above = next((each for each in (path, *path.parents) if each.is_dir()), Path())
     in_the_way = next((each for each in path.parents if each.exists() and not each.is_dir()), None)
     if in_the_way is not None:
@@ -109,7 +109,7 @@ def existing(folder: Path) -> Path:
 
 
 def bytes_of(*paths: Path) -> int:
-    """What files take, and folders with all that is in them; nothing where there is none."""
+    """Size of files, and of folders with their content; 0 for missing ones."""
     total = 0
     for path in paths:
         for file in _files_below(path) if path.is_dir() else (path,):
@@ -130,7 +130,7 @@ def size_text(n_bytes: int) -> str:
 
 
 def parsed_json(text: str | bytes) -> Any:
-    """The value that a JSON text holds; ValueError where there is none, also where it is nested without end."""
+    """Parse JSON; ValueError if it is invalid or nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError as error:

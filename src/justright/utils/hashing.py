@@ -11,7 +11,7 @@ from typing import Any
 SIZE = 16
 BLOCK = 1 << 16  # values that are turned into a list at once
 SIGNATURE = "own_checksum"
-"""Where a signed value says what it hashes to."""
+"""The key of the checksum in a signed value."""
 
 
 def hash_bytes(data: bytes, size: int = SIZE) -> str:
@@ -59,15 +59,15 @@ def hash_list(blocks: Iterable[list[Any]]) -> str:
 
 
 def signed(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A value that JSON can hold, with a checksum of itself: for files that are read again."""
+    """A JSON value with a checksum of itself."""
     plain = json.loads(json.dumps({name: part for name, part in value.items() if name != SIGNATURE}))
     return plain | {SIGNATURE: hash_value(plain)}
 
 
 def verified(value: Mapping[str, Any]) -> dict[str, Any]:
-    """What was signed, without its checksum; ValueError if that is missing or does not fit."""
+    """A signed value without its checksum; ValueError if the checksum is missing or does not match."""
     plain = {name: part for name, part in value.items() if name != SIGNATURE}
     with suppress(RecursionError):  # nobody signed that
         if value.get(SIGNATURE) == hash_value(plain):
             return plain
-    raise ValueError("its checksum does not fit: it was changed or damaged")
+    raise ValueError("its checksum does not match: it was changed or damaged")

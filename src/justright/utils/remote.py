@@ -1,4 +1,4 @@
-"""Places beyond this machine's own files: any address that fsspec knows, such as s3://bucket/birds.features."""
+"""Files at an address that fsspec supports, such as s3://bucket/birds.features."""
 
 from __future__ import annotations
 
