@@ -59,6 +59,7 @@ PARSED = {
 IN_PYTHON = {
     '"dino_vitb16"': '"glyph_vit"',
     "n_categories=200": "n_categories=8",
+    'out="python-run")': 'out="python-run", method="kmeans", backbone="glyph_vit", k=8, progress=False)',
     ".small()": ".small().with_settings({'n_epochs': 1})",
     'ENGINES["processes"](4)': 'ENGINES["local"](4)',
 }
