@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import namedtuple
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -100,8 +101,10 @@ def peaks(tmp_path, monkeypatch):
     replace_file = Path.replace
 
     def replace_and_measure(self, target):
-        files = [path for path in tmp_path.rglob("*") if path.is_file()]
-        sizes = {path: path.stat().st_size for path in files}
+        sizes = {}
+        for path in tmp_path.rglob("*"):
+            with suppress(FileNotFoundError):  # another thread has moved it
+                sizes[path] = path.stat().st_size if path.is_file() else 0
         most["all"] = max(most["all"], sum(sizes.values()))
         of_checkpoints = sum(size for path, size in sizes.items() if path.parent.name == "checkpoint")
         most["checkpoints"] = max(most["checkpoints"], of_checkpoints)
