@@ -105,9 +105,8 @@ class Learner(nn.Module, ABC):
     """How many views of which transform a step needs of each image."""
 
     is_tuned = True  # else the backbone stays as it is, and views are features already: `heads_first`
-    has_categories = (
-        False  # whether `categories_of` is implemented; else categories come from clustering after training
-    )
+    # whether `categories_of` is implemented; else categories come from a final clustering
+    has_categories = False
 
     def __init__(self, backbone: Backbone, batches: Sequence[BalancedBatches], micro_batch: int | None = None):
         super().__init__()
