@@ -18,9 +18,9 @@ from justright import (
     TrainConfig,
     TrainedDiscovery,
     WeightedSupConLoss,
+    main,
     setting,
 )
-from justright.cli import main
 
 
 @dataclass(frozen=True)

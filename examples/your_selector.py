@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from justright import SELECTORS, SHARE, ClassWeights, Selector, setting
-from justright.cli import main
+from justright import SELECTORS, SHARE, ClassWeights, Selector, main, setting
 
 
 @dataclass(repr=False, eq=False)

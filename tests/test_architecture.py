@@ -83,6 +83,7 @@ PUBLIC = {
     "gcd_split",
     "glyph_set",
     "load_backbone",
+    "main",
     "merge_pool",
     "open_images",
     "read_class_split",

@@ -8,6 +8,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "justright.cli": ("main",),
     "justright.api": ("Result", "discover", "discover_features"),
     "justright.data": (
         "ClassSplit",

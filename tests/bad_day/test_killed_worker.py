@@ -1,4 +1,4 @@
-"""A suite with several processes, one of which is killed: told, not waited for, and what was done is kept."""
+"""A suite with several processes, one of which is killed: its work is retried, and the scores are the same."""
 
 from __future__ import annotations
 

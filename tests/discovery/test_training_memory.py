@@ -5,7 +5,7 @@ import re
 from tests.forked_programs import Program
 
 MOST = 800
-"""Bytes an image; so few images have their share of what is taken only once, of ten million each takes less."""
+"""Bytes per image, the constant share of 200,000 images included."""
 
 CODE = """
 import runpy, sys
@@ -15,7 +15,7 @@ runpy.run_path("benchmarks/train_ten_million.py", run_name="__main__")
 
 
 def test_training_keeps_few_bytes_of_each_image():
-    done = Program("-c", CODE, "--images", 100_000, "--steps", 20).end()
+    done = Program("-c", CODE, "--images", 200_000, "--steps", 20).end()
     assert done.code == 0, done.err
     total, features = map(int, re.search(r"(\d+) bytes an image, (\d+) of them features", done.out).groups())
     assert features < total < MOST, done.out
