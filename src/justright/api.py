@@ -172,7 +172,7 @@ def run_discovery(
         resolve_device,
         with_published_settings,
     )
-    from justright.runs.request_checks import refuse_problem, refuse_request
+    from justright.runs.request_checks import check_problem, check_request
     from justright.runs.run import Run
     from justright.runs.run_features import expect_network
     from justright.runs.run_folder import RunFolder
@@ -199,7 +199,7 @@ def run_discovery(
             n_target=number_of_categories(k),
             **options,
         )
-        refuse_request(spec, tensorboard)
+        check_request(spec, tensorboard)
         if is_first:
             stack.enter_context(owned(out))
         processes = stack.enter_context(joined_processes(device))
@@ -212,7 +212,7 @@ def run_discovery(
         spec = replace(spec, backbone=name)
         problem = make_problem(pool, own, unlabeled, target_has_labels, max_per_class)
         truth = _path(truth)
-        refuse_problem(problem, spec, out, truth, max_bad)
+        check_problem(problem, spec, out, truth, max_bad)
         if is_of_vectors:
             network = vector_network(unlabeled, usable(device))
         else:

@@ -94,7 +94,7 @@ def test_silent_difference_is_wrong_and_reproducible(rounds, capsys):
         (refusing("Error: in.json is damaged"), "kill, then damage", REFUSED),
         (refusing("Error: something is damaged"), "damage", WRONG),
         (refusing("Traceback: in.json"), "damage", WRONG),
-        (lambda folder: right(folder, "in.json is damaged; it is made again"), "damage", AGAIN),
+        (lambda folder: right(folder, "in.json is damaged; it is recomputed"), "damage", AGAIN),
         (lambda folder: Ended(-11, "", ""), "damage", WRONG),
         (lambda folder: Ended(-7, "", ""), "full disk", WRONG),
         (lambda folder: Ended(1, "", "Error: no idea"), "full disk", WRONG),

@@ -8,7 +8,7 @@ from justright.data import ImageSet
 from justright.data.columns import column, with_columns
 from justright.estimation.spread import SpreadCounter
 from justright.features.table import FeatureTable
-from justright.runs.counting import counted, counted_tables, fitted_counter, k_note, refuse_k
+from justright.runs.counting import check_k, counted, counted_tables, fitted_counter, k_note
 from justright.runs.problem import make_problem
 from justright.utils.errors import DegenerateError
 
@@ -59,12 +59,12 @@ def test_no_warning_without_an_interval():
 
 def test_k_below_known_classes_or_above_images_raises():
     with pytest.raises(DegenerateError) as error:
-        refuse_k(10, n_known=40, n_images=90)
+        check_k(10, n_known=40, n_images=90)
     assert "--k 10 with 40 known classes. --k counts known and new categories: at least 41 here" in str(error.value)
     with pytest.raises(DegenerateError, match="--k 5,000 for 90 images of the target and 40 known classes"):
-        refuse_k(5000, n_known=40, n_images=90)
+        check_k(5000, n_known=40, n_images=90)
     for k in (40, 41, 130):
-        refuse_k(k, n_known=40, n_images=90)
+        check_k(k, n_known=40, n_images=90)
 
 
 @pytest.mark.parametrize(

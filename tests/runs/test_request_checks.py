@@ -10,7 +10,7 @@ import pytest
 
 from justright.data import ImageSet, glyph_set, merge_pool
 from justright.runs.problem import OWN, Problem
-from justright.runs.request_checks import own_names, refuse_problem, refuse_request
+from justright.runs.request_checks import check_problem, check_request, own_names
 from justright.runs.spec import RunSpec
 from justright.utils.errors import DataError, DegenerateError, JustrightError
 
@@ -35,15 +35,15 @@ def problem(monkeypatch):
 def test_k_counts_known_and_new_categories(problem, tmp_path):
     n = len(problem.target)
     with pytest.raises(DegenerateError, match=r"--k counts known and new categories: at least 12 here"):
-        refuse_problem(problem, replace(SPEC, n_target=10), tmp_path)
+        check_problem(problem, replace(SPEC, n_target=10), tmp_path)
     with pytest.raises(DegenerateError, match=f"--k {n + 12} for {n} images of the target and 11 known classes"):
-        refuse_problem(problem, replace(SPEC, n_target=n + 12), tmp_path)
+        check_problem(problem, replace(SPEC, n_target=n + 12), tmp_path)
     for k in (11, 12, n + 11, None):  # 11: nothing new is expected
-        refuse_problem(problem, replace(SPEC, n_target=k), tmp_path)
+        check_problem(problem, replace(SPEC, n_target=k), tmp_path)
     unlabeled = replace(SPEC, settings={"use_labels": False})
-    refuse_problem(problem, replace(unlabeled, n_target=5), tmp_path)
+    check_problem(problem, replace(unlabeled, n_target=5), tmp_path)
     with pytest.raises(DegenerateError, match=f"--k 5,000 for {n} images of the target\n"):
-        refuse_problem(problem, replace(unlabeled, n_target=5000), tmp_path)
+        check_problem(problem, replace(unlabeled, n_target=5000), tmp_path)
 
 
 def test_a_target_cannot_have_more_clusters_than_images(problem, tmp_path):
@@ -52,16 +52,16 @@ def test_a_target_cannot_have_more_clusters_than_images(problem, tmp_path):
         asked = replace(SPEC, n_target=None, **params)
         given = {**asked.selector_params, "n_clusters": n + 1}
         with pytest.raises(DegenerateError, match=f"{n} target images for {n + 1} clusters"):
-            refuse_problem(problem, replace(asked, selector_params=given), tmp_path)
-        refuse_problem(problem, asked, tmp_path)
+            check_problem(problem, replace(asked, selector_params=given), tmp_path)
+        check_problem(problem, asked, tmp_path)
 
 
 def test_the_search_over_labeled_images_needs_some(problem, tmp_path):
     asked = replace(SPEC, counter="labeled-search")
-    refuse_problem(problem, asked, tmp_path)
+    check_problem(problem, asked, tmp_path)
     alone = replace(problem, pool=merge_pool([glyph_set(2, ["greek"])]))
     with pytest.raises(JustrightError, match="--counter labeled-search without labeled images"):
-        refuse_problem(alone, asked, tmp_path)
+        check_problem(alone, asked, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_the_search_over_labeled_images_needs_some(problem, tmp_path):
 )
 def test_settings_are_refused_in_the_words_of_the_command_line(changes, said):
     with pytest.raises(JustrightError) as error:
-        refuse_request(replace(SPEC, **changes))
+        check_request(replace(SPEC, **changes))
     assert said in str(error.value)
     assert "Config" not in str(error.value)
 
@@ -87,16 +87,16 @@ def test_settings_are_refused_in_the_words_of_the_command_line(changes, said):
 def test_curves_need_their_package_and_a_method_that_trains(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(JustrightError, match="TensorBoard is not installed"):
-        refuse_request(RunSpec(), tensorboard=True)
+        check_request(RunSpec(), tensorboard=True)
     with pytest.raises(JustrightError, match="kmeans does not train, so --tensorboard does not apply"):
-        refuse_request(SPEC, tensorboard=True)
-    refuse_request(RunSpec())
+        check_request(SPEC, tensorboard=True)
+    check_request(RunSpec())
 
 
 def test_hard_weights_are_allowed_where_they_can_be():
     for params in ({"threshold": 1.0}, {"alpha": 1.0, "beta": 1.0}):
-        refuse_request(replace(SPEC, selector="beta", weighting="hard", selector_params=params))
-    refuse_request(replace(SPEC, selector="bins", weighting="hard", selector_params={"n_clusters": "mixture"}))
+        check_request(replace(SPEC, selector="beta", weighting="hard", selector_params=params))
+    check_request(replace(SPEC, selector="bins", weighting="hard", selector_params={"n_clusters": "mixture"}))
 
 
 def test_a_truth_must_list_the_target_but_for_what_may_be_unreadable(problem, tmp_path):
@@ -108,18 +108,18 @@ def test_a_truth_must_list_the_target_but_for_what_may_be_unreadable(problem, tm
 
     for rows in (paths, paths[1:], [*paths, "more.png"]):
         write(rows)
-        refuse_problem(problem, SPEC, tmp_path, truth)
+        check_problem(problem, SPEC, tmp_path, truth)
     write(paths[len(paths) // 2 :])
     with pytest.raises(DataError, match=f"{len(paths) // 2} of {len(paths)} images in the target are not in"):
-        refuse_problem(problem, SPEC, tmp_path, truth)
+        check_problem(problem, SPEC, tmp_path, truth)
     truth.write_text("path,label\na.png,1\n")
     with pytest.raises(DataError, match="neither class names nor a column is_old"):
-        refuse_problem(problem, SPEC, tmp_path, truth)
+        check_problem(problem, SPEC, tmp_path, truth)
 
 
 def test_weights_are_compared_with_the_pool(problem, tmp_path):
     weights = tmp_path / "w.csv"
     weights.write_text("class_name,weight\nnobody,1\n")
     with pytest.raises(DataError, match="classes that this run does not have: nobody"):
-        refuse_problem(problem, replace(SPEC, selector="given", weights=weights), tmp_path)
+        check_problem(problem, replace(SPEC, selector="given", weights=weights), tmp_path)
     assert np.unique(problem.pool.images.labels[problem.own_rows]).size == 11

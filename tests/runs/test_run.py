@@ -245,7 +245,7 @@ def test_metrics_and_truth_that_were_lost_are_written_again(finished, problem, b
             path.write_bytes(before[: len(before) // 2] if damage == "truncated" else bytes(len(before)))
         again = Run(problem, spec_of(selector="bins"), finished.path, backbone).all()
         assert path.read_bytes() == before
-        assert f"{path} is missing or damaged; it is made again" in caplog.text
+        assert f"{path} is missing or damaged; it is recomputed" in caplog.text
         assert len(again.metrics) == 2
 
 

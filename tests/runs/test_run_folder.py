@@ -62,7 +62,7 @@ def test_what_a_run_makes_again_is_said_and_what_it_does_not_is_refused(tmp_path
     run = finished_run(tmp_path / "run")
     (run.path / "count.json").write_text("{}")
     RunFolder(run.path).begin_again()
-    assert "count.json is missing or damaged; it is made again" in caplog.text
+    assert "count.json is missing or damaged; it is recomputed" in caplog.text
     assert not (run.path / "count.json").exists()
     again = RunFolder.open(run.path)
     assert not again.about["is_finished"]

@@ -1,4 +1,4 @@
-"""What several commands share: options, kinds of paths, and help texts with headings and tables."""
+"""Shared by commands: options, types of paths, and help texts with headings and tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
 
 class Output(click.Path):
-    """A file or folder that the command writes when its work is done: refused at the start if that cannot be.
+    """A file or folder that the command writes at its end; raises at the start if it cannot be written.
 
     Parameters:
         endings: what the name of a file must end in, such as .svg; none allows any.
@@ -40,17 +40,17 @@ class Output(click.Path):
         self.endings = endings
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path, if it can be written."""
+        """The path; raises if it cannot be written."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         expect_ending(path, self.endings, f"{param.opts[0]} {path}" if param else str(path))
         expect_writable(path)
         return path
 
 
-def expect_ending(path: Path, endings: Sequence[str], said: str) -> None:
-    """Refuse a name whose ending says another format than those that can be written."""
+def expect_ending(path: Path, endings: Sequence[str], problem: str) -> None:
+    """Raise if the name of a file has another ending than those of the supported formats."""
     if endings and path.suffix.lower() not in endings:
-        raise JustrightError(said, expected=f"a name that ends in {', '.join(endings)}")
+        raise JustrightError(problem, expected=f"a name that ends in {', '.join(endings)}")
 
 
 OUT_FILE, OUT_FOLDER, OUT_SVG = Output(), Output(kind="folder"), Output(".svg")
@@ -87,33 +87,33 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_given(option: str) -> bool:
-    """Whether an option of the command under way was given; by its name in Python."""
+    """Whether the user has given an option of the current command; by its name in Python."""
     return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def own_folder(folder: Path) -> None:
-    """Be the only command that writes to a folder, until this one ends; refused if another does already.
+    """Lock a folder until the command ends; raises if another process writes to it.
 
-    Of the processes that torchrun starts the first one owns it, for all.
+    Of the processes that torchrun starts the first one holds the lock.
     """
     if int(os.environ.get("RANK", "0")) == 0:
         click.get_current_context().with_resource(owned(folder))
 
 
 class NameOf(click.Choice[str]):
-    """A name of a family such as a registry; names that are added later count too."""
+    """A name in a registry, including those that are added later."""
 
     def __init__(self, family: Iterable[str]):
         self.family, self.case_sensitive = family, True
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
-        """All names that there are now."""
+        """All names at the moment."""
         return tuple(self.family)
 
 
 def engine_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --engine; one whose package is missing is refused before the command begins."""
+    """Add --engine to a command; raises at its start if the package of an engine is missing."""
     about = f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}."
 
     @click.option("--engine", type=NameOf(ENGINES), default="local", help=about)
@@ -134,7 +134,7 @@ def opened_engine(name: str, n_workers: int | None = None) -> AbstractContextMan
 
 
 class Command(click.Command):
-    """A command whose help shows its options under headings, and tables that say what names mean.
+    """A command whose help has headings for its options, and tables that explain names.
 
     An option may bring its own heading, as an attribute `heading`.
 

@@ -78,7 +78,7 @@ def counted(name: str, pool: FeatureTable, target: FeatureTable, own: Collection
     return {"estimates": {name: estimate}, "labeled_classes": len(own), "images": n_images}
 
 
-def refuse_k(given: int, n_known: int, n_images: int) -> None:
+def check_k(given: int, n_known: int, n_images: int) -> None:
     """Raise if K is below the number of known classes, or so large that a category would have no image.
 
     Parameters:

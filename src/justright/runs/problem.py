@@ -1,4 +1,4 @@
-"""A problem: what one may learn from, what one wants to understand, and the truth apart from both."""
+"""A problem: labeled images, an unlabeled target, and the true labels kept apart."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POOL_ROLES: tuple[str, ...] = get_args(PoolRole)
 
 @dataclass(frozen=True)
 class Copies:
-    """What was found about labeled images that are, byte for byte, images of the target."""
+    """Labeled images that are, byte for byte, images of the target."""
 
     n_given: int  # images of the target that keep the label that they have among the labeled images
     n_left_out: int  # labeled images that were left out: those of a pool, and those with several classes
@@ -35,22 +35,22 @@ class Copies:
     disputed: Mapping[str, tuple[str, ...]]  # paths of target images that are labeled with several classes, and these
 
     def notes(self) -> list[str]:
-        """What a person should know of labels that are not used."""
-        said = []
+        """Notes on labels that are not used."""
+        notes = []
         if self.disputed:
             path, names = next(iter(self.disputed.items()))
-            said.append(
+            notes.append(
                 f"{len(self.disputed):,} images of the target are labeled with several classes, which are not used: "
                 f"{path} with {' and '.join(names)}{', ...' * (len(self.disputed) > 1)}"
             )
         if self.n_of_pool:
-            said.append(f"{self.n_of_pool:,} images of the pool are images of the target too, and left out of the pool")
-        return said
+            notes.append(f"{self.n_of_pool:,} images of the pool are images of the target too, and are left out")
+        return notes
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Labeled images and an unlabeled target. `n_target_classes` is the true K where somebody knows it.
+    """Labeled images and an unlabeled target. `n_target_classes` is the true K, if known.
 
     `pool` holds all labeled images: those of the target's own classes come first, as a data set called `OWN`.
     """
@@ -77,14 +77,14 @@ class Problem:
         return np.flatnonzero(~np.isin(self.pool.images.labels, self.own_classes))
 
     def split(self, role: PoolRole = "guide") -> Split:
-        """What a method may see, and whether classes of other kinds only guide it."""
+        """The part that a method may see. As guides, classes of other kinds are no categories."""
         others = () if role == "rival" else tuple(set(range(len(self.pool.origins))) - set(self.own_classes))
         return Split(self.pool.images, self.target, guide_classes=others, given=self.given)
 
     def with_ids_of(self, pool: FeatureTable, target: FeatureTable) -> Problem:
-        """The same with the images that could be read when features were extracted, and with the ids found there.
+        """Keep the readable images, with the ids of the feature tables.
 
-        The truth must fit the target as it is, and gets the ids too: images of two archives may share their paths.
+        The truth gets the same ids, because images of two archives may share their paths.
         """
         if self.truth is not None and len(target) != len(self.target):
             raise DataError(
@@ -98,13 +98,13 @@ class Problem:
     def given_rows(self) -> Int[Array, " given"]:
         """The rows of the target whose label was given."""
         contents = self.target.content_ids(is_strict=False) if self.given else []
-        return np.flatnonzero([each in self.given for each in contents])
+        return np.flatnonzero([content in self.given for content in contents])
 
     def is_given_too(self) -> Bool[Array, " pool"]:
         """Whether each row of the pool is an image of the target that was given a label."""
         contents = self.pool.images.content_ids(is_strict=False)
         return np.isin(self.pool.images.labels, self.own_classes) & np.array(
-            [each in self.given for each in contents], bool
+            [content in self.given for content in contents], bool
         )
 
     def is_reviewed(self) -> Bool[Array, " pool"]:
@@ -113,16 +113,15 @@ class Problem:
         return np.asarray(pc.equal(column, REVIEWED).fill_null(False).to_numpy())
 
     def rows_of_target(self, rows: Iterable[int]) -> Int[Array, " copies"]:
-        """The rows of the target that hold what these rows of the pool hold."""
+        """The rows of the target with the same content as these rows of the pool."""
         contents = set(self.pool.images.take(sorted(rows)).content_ids(is_strict=False))
-        return np.flatnonzero([each in contents for each in self.target.content_ids(is_strict=False)])
+        return np.flatnonzero([content in contents for content in self.target.content_ids(is_strict=False)])
 
     def with_given_labels(self, labeled: ImageSet | None = None) -> tuple[Problem, Copies]:
-        """The same with the labels of target images that are, byte for byte, labeled images; and what else was found.
+        """Label the target images that are, byte for byte, labeled images; returns the problem and a summary.
 
-        Such an image is an image of the target whose category is known. Other images of the pool that are in the target
-        are left out: no image of the target is of their classes. So are labeled ones with several classes: they are
-        images of the target without a label.
+        Copies among the images of other kinds are left out, because no target image belongs to their classes. Copies
+        with several classes are left out too and stay unlabeled in the target.
 
         Parameters:
             labeled: the images of the target's own classes, if the pool does not hold all of them.
@@ -131,7 +130,7 @@ class Problem:
         labeled = images.take(self.own_rows) if labeled is None else labeled
         targets = target.content_ids(is_strict=False)
         in_target, names = set(targets) - {""}, defaultdict[str, set[str]](set)
-        # by what the files hold: a list may claim any id
+        # by content: a list may claim any id
         for content, label in zip(labeled.content_ids(is_strict=False), labeled.labels.tolist(), strict=True):
             if content in in_target:
                 names[content].add(labeled.classes[label])
@@ -159,12 +158,12 @@ class Problem:
         return replace(self, pool=pool, target=target.filled_with(targets), given=given), copies
 
     def without_copies(self) -> tuple[Problem, int]:
-        """The same without labeled images that are, byte for byte, images of the target; and how many they were.
+        """Leave out labeled images that are, byte for byte, images of the target; returns the problem and their number.
 
-        For benchmarks, where no label of a target image may reach training. Ids that are computed on the way are kept.
+        For benchmarks, where no label of a target image may reach training.
         """
         images, target = self.pool.images, self.target
-        # by what the files hold: a list may claim any id
+        # by content: a list may claim any id
         contents = images.content_ids(is_strict=False)
         targets = target.content_ids(is_strict=False)
         known = set(targets) - {""}
@@ -189,7 +188,7 @@ def make_problem(
     """Merge the pool; `labeled` are images of the target's own classes. Both may be missing.
 
     With `has_labels` the labels of the target are sealed as truth, and a class is old if `labeled` has one of its name.
-    In any case the target goes on without them.
+    The target of the problem never has labels.
     """
     own = [] if labeled is None else [named(labeled, OWN)]
     merged = Pool(named(target.without_labels().take([]), OWN), ())  # without any label all categories are new
@@ -209,7 +208,7 @@ def make_problem(
 
 
 def joined(sets: Sequence[ImageSet]) -> ImageSet | None:
-    """Several labeled sets as one: classes of one name are one class, and an image that two sets have counts once."""
+    """Concatenate labeled sets: classes of the same name are one class, and duplicates are dropped."""
     if len(sets) < 2:
         return sets[0] if sets else None
     images = ImageSet.concat(sets)

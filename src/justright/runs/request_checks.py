@@ -1,4 +1,4 @@
-"""What a run can be refused for before it reads an image: by what was asked, and by the lists of images."""
+"""Checks of a run before it reads an image: of its settings, and of the lists of images."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from justright.data.quarantine import MAX_BAD
 from justright.evaluation.files import expect_truth
-from justright.runs.counting import refuse_k
+from justright.runs.counting import check_k
 from justright.runs.given_weights import check_weights
 from justright.runs.problem import OWN, Problem
 from justright.runs.run_folder import RunFolder
@@ -18,7 +18,7 @@ from justright.selection.clustered import ClusteredSelector
 from justright.utils.errors import DegenerateError, JustrightError
 
 
-def refuse_request(spec: RunSpec, tensorboard: bool = False) -> None:
+def check_request(spec: RunSpec, tensorboard: bool = False) -> None:
     """Validate the settings of a run, and raise if an optional package is missing."""
     config_of(spec)
     selector = _selector(spec)
@@ -41,7 +41,7 @@ def refuse_request(spec: RunSpec, tensorboard: bool = False) -> None:
         expect_tensorboard()
 
 
-def refuse_problem(
+def check_problem(
     problem: Problem, spec: RunSpec, out: Path, truth: Path | None = None, max_bad: float = MAX_BAD
 ) -> None:
     """Check the settings against the images, and against an earlier run in the same folder."""
@@ -55,7 +55,7 @@ def refuse_problem(
         check_weights(spec.weights, problem.pool)
         n_known = 0  # the file may leave some of them out
     if spec.n_target is not None:
-        refuse_k(spec.n_target, n_known, n_target)
+        check_k(spec.n_target, n_known, n_target)
     elif spec.counter == "labeled-search" and not len(own):
         raise JustrightError(
             "--counter labeled-search without labeled images of the target's own classes",

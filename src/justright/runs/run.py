@@ -39,7 +39,7 @@ from justright.runs.counting import MOST_CHECKED, counted, counted_tables, k_not
 from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, frozen_check
 from justright.runs.owner import owned
 from justright.runs.problem import Problem
-from justright.runs.request_checks import own_names, refuse_problem, refuse_request
+from justright.runs.request_checks import check_problem, check_request, own_names
 from justright.runs.run_features import GivenStores, fingerprints, frozen_features
 from justright.runs.run_folder import DOUBTS, RunFolder
 from justright.runs.run_selection import RunSelection
@@ -141,8 +141,8 @@ class Run:
 
     def _prepare(self) -> None:
         """Validate the request and start or resume the run in its folder."""
-        refuse_request(self.spec, self.tensorboard)
-        refuse_problem(self.problem, self.spec, self.out, self.truth, self.max_bad)
+        check_request(self.spec, self.tensorboard)
+        check_problem(self.problem, self.spec, self.out, self.truth, self.max_bad)
         self.plain_spec, is_begun = self.spec.to_json(), (self.out / "run.json").exists()
         if self.spec.features:
             sets = self.problem.pool.images, self.problem.target

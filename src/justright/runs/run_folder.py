@@ -1,28 +1,28 @@
-"""The files that a run leaves, each under its name: what report and review read.
+"""The folder of a run, which report and review read.
 
-    run.json             what was asked, resolved settings, versions, fingerprints, seconds by stage
+    run.json             request, resolved settings, versions, fingerprints, seconds by stage
     target.parquet       the unlabeled images; pool.parquet the labeled ones (`ImageSet.save`)
     target.features      frozen features of the target, pool.features those of the pool (`justright extract`)
-    weights.parquet      what each labeled image weighs, and weights.classes.parquet what each class does
+    weights.parquet      the weight of each labeled image; weights.classes.parquet: of each class
     count.json           the estimates of K with their curves, where K was estimated or checked
-    diagnosis.json       which selector to take and why, where that was asked
-    metrics.jsonl        a line an epoch: epoch, learning_rate, loss and its terms, seconds
+    diagnosis.json       the recommended selector and why, with --selector auto
+    metrics.jsonl        one line per epoch: epoch, learning_rate, loss and its terms, seconds
     checkpoint/          parameters and training state, safetensors and JSON
-    heads/, stage1/      both of these for the trainings before the last one, where there are such
-    seed-N/              all of these for each seed, where several vote
-    tuned.npy            features of the target after training, float32, a row an image
+    heads/, stage1/      the same for trainings before the last one
+    seed-N/              the same for each of several seeds
+    tuned.npy            features of the target after training, float32, one row per image
     predictions.parquet  a category and a confidence for every target image
     predictions.csv      the same for people: path, category, kind, confidence
     clusters.csv         every category: images, expected purity, and whether it may be two kinds or belong with another
-    doubts.json          the images that decide the latter, for a joint answer
-    left_out.csv         files that were not used: path, side, reason (a code), detail
-    truth.parquet        labels of the target, where they were given: opened for evaluation only
-    scores.json          All / Old / New, where truth was given
-    report.html          all of it to look at
-    review/              what people said about it
+    doubts.json          the images that decide these doubts, for a joint answer
+    left_out.csv         skipped files: path, side, reason (a code), detail
+    truth.parquet        labels of the target, if given; read for evaluation only
+    scores.json          All / Old / New, if the truth was given
+    report.html          the report
+    review/              the log of the review
 
-Files are whole or not there: a reader finds None for what a run has not reached yet. A finished run says in run.json
-what each file hashes to, and a file is compared with that before it is read.
+Files are written atomically; a property is None until the run has written its file. run.json of a finished run holds
+the hash of each file, which is compared before the file is read.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ REMADE = (  # what a run that is started again computes again
     "diagnosis.json", "tuned.npy", "predictions.parquet", "predictions.csv", CLUSTERS, DOUBTS, "scores.json",
     "model.json", "model.safetensors", "metrics.jsonl",
 )  # fmt: skip
-TRUTH = "truth.parquet"  # made again only where the run is given the labels again
+TRUTH = "truth.parquet"  # rewritten only if the labels are given again
 # what it does not compute again; the headers of the features stand for all their files
 KEPT = (TRUTH, "pool.features/store.json", "target.features/store.json")
 
@@ -82,14 +82,14 @@ class RunFolder:
 
     @staticmethod
     def open(path: Path) -> RunFolder:
-        """A folder that holds a run; anything else is refused."""
+        """Open a folder that holds a run; raises otherwise."""
         folder = RunFolder(path)
         _ = folder.about
         return folder
 
     @cached_property
     def about(self) -> dict[str, Any]:
-        """What run.json says: asked, method, selector, seed, config, n_categories, k_source, backbone, versions, ..."""
+        """The content of run.json."""
         about = self._json("run.json")
         if about is None or about.get("format") != FORMAT:
             raise MissingDataError(
@@ -112,9 +112,10 @@ class RunFolder:
         write_json(self.path / name, signed(value))
 
     def begin_again(self, has_truth: bool = False) -> None:
-        """Take a finished run for one on its way. Warns of damaged files that are made again, and raises for others.
+        """Mark a finished run as unfinished. Warns of damaged files that are recomputed, raises for others.
 
-        has_truth: the labels of the target were given again.
+        Parameters:
+            has_truth: the labels of the target were given again.
         """
         for name in self._hashes:
             if self._is_unchanged(name):
@@ -123,9 +124,9 @@ class RunFolder:
             if name not in REMADE and not (name == TRUTH and has_truth):
                 raise DataError(
                     f"{path} is missing or not what the run finished with",
-                    advice="put it back from a copy, or use another --out: a run does not make it again",
+                    advice="restore it from a copy, or use another --out: a run does not recompute it",
                 )
-            _log.warning("%s is missing or damaged; it is made again", path)
+            _log.warning("%s is missing or damaged; it is recomputed", path)
             path.unlink(missing_ok=True)
         self.save_about(self.about | {"is_finished": False})
 
@@ -139,23 +140,23 @@ class RunFolder:
         return name not in self._hashes or (path.is_file() and hash_file(path) == self._hashes[name])
 
     def _checked(self, name: str) -> Path:
-        """Where a file lies, which is what the run finished with."""
+        """The path of a file; raises if it differs from what the run finished with."""
         if not self._is_unchanged(name):
             raise DataError(
                 f"{self.path / name} is missing or not what the run finished with",
-                expected="the file whose hash stands in run.json",
-                advice="start the run again with the same --out; it makes it again",
+                expected="the file with the hash in run.json",
+                advice="start the run again with the same --out, which recomputes it",
             )
         return self.path / name
 
     @cached_property
     def target(self) -> ImageSet:
-        """The unlabeled images. A file that was changed since the run is refused when it is read."""
+        """The unlabeled images. Reading a file that changed since the run raises."""
         return self._images("target.parquet")
 
     @cached_property
     def pool(self) -> ImageSet:
-        """The labeled images. A file that was changed since the run is refused when it is read."""
+        """The labeled images. Reading a file that changed since the run raises."""
         return self._images("pool.parquet")
 
     def _images(self, name: str) -> ImageSet:

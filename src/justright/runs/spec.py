@@ -1,4 +1,4 @@
-"""RunSpec: everything a run was asked for, as plain values; and the config of the method that follows from it."""
+"""RunSpec: all settings of a run as plain values, and the config of the method that follows from them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RunSpec:
     answer: Answer = "method"  # where categories come from; the command asks for the joint one
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values as JSON gives them back; files by their content, so that they may lie elsewhere next time."""
+        """Plain values for JSON; files by their content, so that they may be moved."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), default=os.fspath))
         if self.weights is not None:
             plain["weights"] = {"content": _content(self.weights)}
@@ -76,7 +76,7 @@ def _content(file: Place) -> str:
 
 
 def _refuse_unknown(spec: RunSpec, config: Any) -> None:
-    """Refuse settings that the method does not have."""
+    """Raise for settings that the method does not have."""
     known = {each.name for each in fields(config)}
     if unknown := sorted(set(spec.settings) - known):
         name = unknown[0]
@@ -96,9 +96,9 @@ def _training_settings() -> set[str]:
 
 
 def config_of(spec: RunSpec) -> Any:
-    """The config of the method at the scale that was asked for, with the settings on top; seeds share the time.
+    """The config of the method at the scale of the spec, changed by its settings; seeds share `minutes`.
 
-    A setting that was asked for and would do nothing is refused.
+    Raises for a setting without effect.
     """
     config = METHODS[spec.method].config_class()
     if spec.scale == "small":
