@@ -9,7 +9,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "justright.cli": ("main",),
-    "justright.api": ("Result", "discover", "discover_features"),
+    "justright.result": ("Result",),
+    "justright.api": ("discover", "discover_features"),
     "justright.data": (
         "ClassSplit",
         "ImageSet",

@@ -1,4 +1,4 @@
-"""The main job as one Python call: `justright.discover` and the result that it returns.
+"""The main job as one Python call: `justright.discover` and `justright.discover_features`.
 
 The command line calls the same functions. Heavy imports are inside functions, so that `import justright` stays quick.
 """
@@ -14,27 +14,15 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from justright.data.vectors import checked_vectors, has_vectors, vector_set, vectors_of, with_vectors
+from justright.data.vectors import checked_vectors, has_vectors, vector_set, with_vectors
+from justright.result import VECTORS, Result, Source, open_source, optional_path, showing_progress, vector_network
 from justright.utils.context import current, notify, use
 from justright.utils.errors import JustrightError
-from justright.utils.progress import bar, outermost_only, silent
+from justright.utils.progress import silent
 
 if TYPE_CHECKING:
     from justright.data import ImageSet
-    from justright.discovery.evidence import ExpectedRight
-    from justright.discovery.predictions import Predictions
-    from justright.evaluation import Scores
-    from justright.runs.run_folder import RunFolder
-
-Source = Any
-"""A folder, zip, CSV or Parquet file, `NAME:FOLDER` of a known data set, a list of paths, a dict from class to paths, a
-DataFrame with `path` and `label`, a torchvision-style or Hugging Face dataset, or an ImageSet."""
-
-VECTORS = "vectors"  # the name of the backbone of runs on given features
-PREDICTION_COLUMNS = ["path", "category", "kind", "confidence", "source"]
 
 
 def discover(
@@ -67,8 +55,8 @@ def discover(
     """
     labeled, pool = _sources(labeled), _sources(pool)
     request = {"pool": _described(pool), "labeled": _described(labeled), "target": _described([target])[0]}
-    with _showing(progress):
-        sets = tuple([_open(source) for source in sources] for sources in (labeled, pool, [target]))
+    with showing_progress(progress):
+        sets = tuple([open_source(source) for source in sources] for sources in (labeled, pool, [target]))
         stores, arrays = _stores_and_arrays(features)
         if arrays:
             sets = _with_vectors(sets, arrays)
@@ -103,14 +91,13 @@ def discover_features(
         result = justright.discover_features(target, labeled, labels, k=40)
         result.predictions["category"]
     """
-    from justright.data.vectors import vector_set
 
     for rows, of_rows, name in ((labeled, labels, "labeled"), (pool, pool_labels, "pool")):
         if (rows is None) != (of_rows is None):
             raise JustrightError(f"only one of the features and the labels of {name}", expected="both or none")
     own = [] if labeled is None else [vector_set(labeled, labels, "labeled")]
     others = [] if pool is None else [vector_set(pool, pool_labels, "pool")]
-    with _showing(progress):
+    with showing_progress(progress):
         return run_discovery(own, others, [vector_set(target, name="target")], out, request={}, **options)
 
 
@@ -193,8 +180,8 @@ def run_discovery(
         spec = make_spec(
             device=device,
             backbone=backbone,
-            checkpoint=_path(checkpoint),
-            weights=_path(weights),
+            checkpoint=optional_path(checkpoint),
+            weights=optional_path(weights),
             features=tuple(map(place_of, features)),
             n_target=number_of_categories(k),
             **options,
@@ -211,7 +198,7 @@ def run_discovery(
             name, why = resolve_backbone(backbone, device, spec.checkpoint, previous.get("backbone", ""))
         spec = replace(spec, backbone=name)
         problem = make_problem(pool, own, unlabeled, target_has_labels, max_per_class)
-        truth = _path(truth)
+        truth = optional_path(truth)
         check_problem(problem, spec, out, truth, max_bad)
         if is_of_vectors:
             network = vector_network(unlabeled, usable(device))
@@ -272,151 +259,6 @@ def run_discovery(
         return Result(run.all(is_owned=True))
 
 
-class Result:
-    """A finished run: its predictions, clusters, expected accuracy, and what one can do with them.
-
-    Example:
-        result = justright.discover("photos/", labeled="labeled/", out="run")
-        result.predictions.head()
-        result = justright.Result.open("run")  # the same, later
-    """
-
-    def __init__(self, run: RunFolder):
-        self.run = run
-
-    @classmethod
-    def open(cls, path: str | Path) -> Result:
-        """The result in a folder that `discover` wrote."""
-        from justright.runs.run_folder import RunFolder
-
-        return cls(RunFolder.open(Path(path)))
-
-    @property
-    def path(self) -> Path:
-        """The folder of the run."""
-        return self.run.path
-
-    @property
-    def predictions(self) -> Any:
-        """One row for each target image: path, category, kind (known or discovered), confidence, source."""
-        return _as_frame(self.run.predictions.table().select(PREDICTION_COLUMNS))
-
-    @property
-    def clusters(self) -> Any:
-        """One row for each category: name, kind, number of images, expected purity, doubt."""
-        from justright.runs.cluster_table import cluster_table
-
-        has_purity = self.run.expected is not None
-        return _as_frame(cluster_table(self.run.predictions, self.run.doubts, has_purity))
-
-    @property
-    def expected_right(self) -> ExpectedRight | None:
-        """How many images are expected to be right, with an interval; None if confidences are not calibrated."""
-        return self.run.expected
-
-    @property
-    def n_categories(self) -> int:
-        """Number of categories: known classes and new clusters."""
-        return len(self.run.predictions.categories)
-
-    @property
-    def scores(self) -> Scores | None:
-        """Accuracy of All, Old and New, if the truth was given."""
-        return self.run.scores
-
-    @property
-    def notes(self) -> list[str]:
-        """What to know about this run, such as how K was found or which images were skipped."""
-        return list(self.run.about["notes"])
-
-    def predict(self, source: Source, *, device: str = "auto", progress: bool = True, **options: Any) -> Any:
-        """Category and confidence of other images, by the trained model; the same columns as `predictions`.
-
-        For a run on given features `source` is an array of such features.
-
-        Parameters:
-            options: neither, max_bad and checkpoint of `justright.api.predict`.
-        """
-        with _showing(progress):
-            images = vector_set(source) if self.run.about["backbone"]["name"] == VECTORS else _open(source)
-            predictions, _ = predict(self.path, images.without_labels(), device=device, **options)
-        return _as_frame(predictions.table().select(PREDICTION_COLUMNS))
-
-    def report(self, out: str | Path | None = None) -> Path:
-        """Write the report as one HTML page, by default `report.html` in the folder of the run; returns its path."""
-        from justright.report.run_report import write_report
-
-        return write_report(self.run, _path(out) or self.path / "report.html")
-
-    def review(self, *, host: str = "127.0.0.1", port: int = 0, reviewer: str = "") -> None:
-        """Serve the page on which clusters are named and corrected, until it is interrupted; prints its address."""
-        from justright.review.open_review import OpenReview
-        from justright.review.server import serve
-
-        def announce(access: Any) -> None:
-            import click
-
-            click.echo(f"{access.url}\nInterrupt to stop; every action is saved already.")
-
-        serve(OpenReview(self.run), host, port, reviewer, announce)
-
-    def __repr__(self) -> str:
-        expected = self.expected_right
-        sentence = "" if expected is None or not expected.n else f" {expected.in_words()}"
-        n_images = len(self.run.predictions)
-        return f"<Result: {n_images:,} images in {self.n_categories} categories, {self.path}.{sentence}>"
-
-    def _repr_html_(self) -> str:
-        from justright.report.notebook import result_html
-
-        return result_html(self.run)
-
-
-def predict(
-    run: Path,
-    images: ImageSet,
-    *,
-    device: str = "auto",
-    checkpoint: str | Path | None = None,
-    neither: float = 0.01,
-    max_bad: float | None = None,
-) -> tuple[Predictions, Any]:
-    """Category and confidence of images by the model of a run, and the model.
-
-    An image of the run's target keeps its category and confidence, a labeled image its label.
-
-    Parameters:
-        neither: an image that fits worse than all but this share of the target's images fits no category; 0: never.
-        max_bad: largest share of images that may be unreadable; they are left out.
-    """
-    from justright.data.quarantine import MAX_BAD
-    from justright.discovery.methods import METHODS
-    from justright.discovery.model_files import about_model
-    from justright.features.backbone import load_backbone
-    from justright.features.feature_network import usable
-    from justright.runs.request import resolve_device
-    from justright.runs.run_folder import RunFolder
-
-    about, folder = about_model(run), RunFolder(run)
-    network = about["backbone"]
-    device = usable(resolve_device(device))
-    if network["name"] == VECTORS:
-        backbone = vector_network(images, device)
-    else:
-        backbone = load_backbone(network["name"], _path(checkpoint), device, network["resolution"])
-    model = METHODS[about["method"]].load(run, backbone)
-    predictions = model.predict(
-        images, neither=neither, max_bad=MAX_BAD if max_bad is None else max_bad, given=folder.given_labels()
-    )
-    return folder.with_own_answers(predictions, images), model
-
-
-def _open(source: Source) -> ImageSet:
-    from justright.data import open_images
-
-    return open_images(source)
-
-
 def _sources(sources: Source | Sequence[Source] | None) -> list[Source]:
     """One or several sources as a list; a list of image files is one source."""
     if sources is None:
@@ -448,13 +290,6 @@ def _described(sources: Iterable[Source]) -> list[str]:
         else type(source).__name__
         for source in sources
     ]
-
-
-def vector_network(images: ImageSet, device: str) -> Any:
-    """The backbone for features that were given."""
-    from justright.features.vectors import VectorNetwork
-
-    return VectorNetwork(vectors_of(images.take([0])).shape[1], device)
 
 
 def _stores_and_arrays(features: Any) -> tuple[list[Any], list[Any]]:
@@ -494,10 +329,6 @@ def _with_vectors(sets: Sequence[Sequence[ImageSet]], arrays: Sequence[Any]) -> 
     return tuple([with_vectors(images, next(parts)) for images in group] for group in sets)
 
 
-def _path(path: str | Path | None) -> Path | None:
-    return None if path is None else Path(path)
-
-
 def _engine(name: str) -> Any:
     """The engine of a name as context of the calls below; local is threads of this process."""
     if name == "local":
@@ -507,24 +338,3 @@ def _engine(name: str) -> Any:
     stack = ExitStack()
     stack.enter_context(use(engine=stack.enter_context(ENGINES[name](None))))
     return stack
-
-
-def _showing(progress: bool) -> Any:
-    """Show progress as requested, unless the caller has set how."""
-    if not progress:
-        return use(progress=silent)
-    return use(progress=outermost_only(bar)) if current().progress is silent else nullcontext()
-
-
-def _as_frame(table: pa.Table) -> Any:
-    """A pandas DataFrame where pandas is installed, else the Arrow table; repeated text as plain strings."""
-    columns = {
-        name: pc.cast(table[name], pa.string()) if pa.types.is_dictionary(table[name].type) else table[name]
-        for name in table.column_names
-    }
-    table = pa.table(columns)
-    try:
-        import pandas  # type: ignore[import-untyped]  # noqa: F401
-    except ImportError:
-        return table
-    return table.to_pandas()

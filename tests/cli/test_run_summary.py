@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from tests.made_runs import make_run
 
-from justright.api import Result
 from justright.cli.discover import show_result
 from justright.cli.terminal import Terminal
 from justright.report import run_report
+from justright.result import Result
 from justright.runs.run_folder import RunFolder
 
 

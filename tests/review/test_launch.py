@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from justright.api import Result
+from justright.result import Result
 from justright.review import server
 from justright.review.security import Access
 from justright.review.server import listen, saved_token

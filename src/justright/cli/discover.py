@@ -32,6 +32,7 @@ from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import WEIGHTINGS
 from justright.estimation import BEST, COUNTERS
+from justright.result import Result
 from justright.runs.cluster_table import NAME as CLUSTERS
 from justright.runs.problem import POOL_ROLES
 from justright.runs.source_checks import NAME as LEFT_OUT
@@ -182,7 +183,7 @@ def discover(
         show_result(terminal, result, with_report=not no_report)
 
 
-def show_result(terminal: Terminal, result: api.Result, with_report: bool = True) -> None:
+def show_result(terminal: Terminal, result: Result, with_report: bool = True) -> None:
     """Print the result of a finished run and where its files are, and write its report."""
     run = result.run
     found, about = run.predictions, run.about

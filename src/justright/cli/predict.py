@@ -66,10 +66,10 @@ def predict(
       justright predict run photos.zip --out found.parquet --neither 0.05
       justright predict run photos/ --out found.csv --save-backbone n.safetensors
     """
-    from justright.api import predict as predict_images
     from justright.data import open_images
     from justright.discovery.evidence import expected_right
     from justright.discovery.model_files import about_model, write_backbone
+    from justright.result import predict as predict_images
     from justright.runs.source_checks import left_out_by_name, summary
 
     about = about_model(run)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from justright.data.image_set import ImageSet
-from justright.data.transforms import ImageRecipe, Plain, Strong, Transform
+from justright.data.transforms import ImageRecipe, Plain, Strong
 from justright.data.vectors import vectors_of
 from justright.features.backbone import Backbone
 from justright.features.cuts import Cut, Stored
@@ -104,20 +104,21 @@ class VectorViews(Views):
     The differences have the covariance of the data, so that noise is large along directions in which images differ.
     """
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        images: ImageSet,
-        transform: str | Transform = "weak",
-        seed: int = 0,
-        content_ids: pa.ChunkedArray | None = None,
-    ):
-        super().__init__(backbone, images, transform, seed, content_ids)
-        self.vectors = vectors_of(images)
-        self.noise = 0.0 if isinstance(self.transform, Plain) else NOISE
-        if isinstance(self.transform, Strong):
-            self.noise = STRONG_NOISE
-        self._pairs: dict[int, tuple[Array, Array]] = {}
+    @cached_property
+    def vectors(self) -> Float[Array, "images dim"]:
+        """The vectors of all images."""
+        return vectors_of(self.images)
+
+    @cached_property
+    def noise(self) -> float:
+        """Length of the noise, by the transform."""
+        return (
+            0.0 if isinstance(self.transform, Plain) else STRONG_NOISE if isinstance(self.transform, Strong) else NOISE
+        )
+
+    @cached_property
+    def _pairs(self) -> dict[int, tuple[Array, Array]]:
+        return {}
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """One view of each row."""
