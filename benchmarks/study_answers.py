@@ -20,6 +20,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from justright.data.parquet import read_parquet
+from justright.discovery.evidence import expected_right, probability_right
 from justright.evaluation import Counts, evaluate, match_counts
 from justright.evaluation.calibration import calibration
 from justright.evaluation.files import JudgedPredictions, classes_named
@@ -45,7 +47,9 @@ CLOSE = {"all": 5.0, "known": 8.0, "discovered": 8.0}  # points between mean con
 Line = dict[str, Any]
 
 
-def study(folder: Path, truth_name: str, problem: str | None = None, with_baselines: bool = True) -> Line:
+def study(
+    folder: Path, truth_name: str, problem: str | None = None, with_baselines: bool = True, is_again: bool = False
+) -> Line:
     """What a finished run reached, in percent."""
     run = RunFolder.open(folder)
     inside = folder / truth_name
@@ -62,6 +66,12 @@ def study(folder: Path, truth_name: str, problem: str | None = None, with_baseli
         scores |= baseline_scores(run, judged, *run.frozen)
     is_right = match_counts(Counts.of(judged.y_true, judged.y_pred)).to_classes(judged.y_pred) == judged.y_true
     kinds, sure = np.array(found.table()["kind"].to_pylist())[is_judged], found.confidence[is_judged]
+    expected = about.get("expected_right")
+    if is_again:
+        from study_confidence import evidence_of
+
+        sure = probability_right(evidence_of(folder, read_parquet(folder / EVIDENCE)))[is_judged]
+        expected = asdict(expected_right(sure))
     chosen = {"all": np.ones_like(is_right)} | {str(kind): kinds == kind for kind in np.unique(kinds)}
     return {
         "problem": problem or f"{folder.resolve().parent.name}/{re.sub(r'-[0-9]+$', '', folder.resolve().name)}",
@@ -72,9 +82,27 @@ def study(folder: Path, truth_name: str, problem: str | None = None, with_baseli
         "n_classes": len(np.unique(judged.y_true)),
         "scores": {name: _percent(each) for name, each in scores.items()},
         "calibration": {name: _calibration(sure[rows], is_right[rows]) for name, rows in chosen.items()},
-        "interval": _interval(about.get("expected_right"), float(is_right.mean())),
+        "interval": _interval(expected, float(is_right.mean())),
+        "noise": noise(sure.astype(np.float64), is_right, judged.y_true),
         "doubts": _doubts(run, judged),
     }
+
+
+def noise(sure: np.ndarray, is_right: np.ndarray, y_true: np.ndarray) -> Line:
+    """How far accuracy and calibration error would be off by chance alone, in percent.
+
+    gap: standard deviation of mean confidence less accuracy if other classes of the same kind had been drawn, by a
+        bootstrap over true classes.
+    error: the mean calibration error of confidences that are exactly right, for as many images: whether each image is
+        right is drawn with its confidence.
+    """
+    rng, by_class = np.random.default_rng(0), [np.flatnonzero(y_true == label) for label in np.unique(y_true)]
+    gaps, errors = [], []
+    for _ in range(300):
+        rows = np.concatenate([by_class[k] for k in rng.integers(len(by_class), size=len(by_class))])
+        gaps.append(sure[rows].mean() - is_right[rows].mean())
+        errors.append(calibration(sure, rng.random(len(sure)) < sure).error)
+    return {"gap": round(100 * float(np.std(gaps)), 1), "error": round(100 * float(np.mean(errors)), 1)}
 
 
 def _called(run: RunFolder, clusters: np.ndarray, judged: JudgedPredictions) -> np.ndarray | None:
@@ -193,6 +221,7 @@ def _mean_line(lines: Sequence[Line]) -> Line:
     ]
     intervals = [line["interval"] and float(line["interval"]["holds"]) for line in lines]
     parts = {"scores": [line["scores"] for line in lines], "calibration": without_bins, "holds": intervals}
+    parts["noise"] = [line.get("noise") for line in lines]
     return {name: mean_of(values) for name, values in parts.items()}
 
 
@@ -225,6 +254,13 @@ def counts(problems: Iterable[Line]) -> list[str]:
     said.append(f"- calibration error: median {np.median(errors):.1f}, worst {max(errors):.1f}")
     auc = mean_of([each["calibration"]["all"]["auc"] for each in problems])
     said.append(f"- area under the curve: mean {_cell(auc, 3)}")
+    if all(each.get("noise") for each in problems):
+        floor = [each["noise"]["error"] for each in problems]
+        gap = np.mean([each["noise"]["gap"] for each in problems])
+        said.append(
+            f"- calibration error of perfect confidences: median {np.median(floor):.1f}, worst {max(floor):.1f}"
+        )
+        said.append(f"- standard deviation of the gap over draws of classes: mean {gap:.1f}")
     holds = [each["holds"] for each in problems if each["holds"] is not None]
     if holds:
         said.append(f"- the interval holds the number of right images: {sum(holds):.1f} of {len(holds)}")
@@ -259,6 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--truth-name", default="truth.parquet", help="the truth, in the folder of the run or a path")
     parser.add_argument("--problem", help="name for all the runs; otherwise that of their folders without the seed")
     parser.add_argument("--no-baselines", action="store_true", help="leave the simple methods out")
+    parser.add_argument("--again", action="store_true", help="confidences from evidence.parquet, by this version")
     parser.add_argument("--lines", type=Path, help="file that the lines are added to")
     parser.add_argument("--summary", nargs="+", type=Path, metavar="LINES", default=[], help="files of lines")
     parser.add_argument("--figure", type=Path, help="with --summary: file for the reliability diagram, as SVG")
@@ -266,7 +303,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if bool(asked.runs) == bool(asked.summary):
         parser.error("give folders of runs, or --summary with files of lines")
     for folder in asked.runs:
-        line = study(folder, asked.truth_name, asked.problem, not asked.no_baselines)
+        line = study(folder, asked.truth_name, asked.problem, not asked.no_baselines, asked.again)
         text = json.dumps(line)
         print(f"{table_of(line)}\n\n{text}\n", flush=True)
         if asked.lines:

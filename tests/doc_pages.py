@@ -14,7 +14,10 @@ from pathlib import Path
 from justright.data import ImageSet, glyph_set
 
 ROOT = Path(__file__).parents[1]
-PAGES = [Path("README.md"), *sorted(path.relative_to(ROOT) for path in (ROOT / "docs").glob("*.md"))]
+PAGES = [
+    Path("README.md"),
+    *sorted(path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md") if "results" not in path.parts),
+]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 
 

@@ -167,7 +167,7 @@ def test_help_of_each_command_has_an_example(name):
 
 
 def equation_rows() -> list[tuple[int, str]]:
-    text = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "understand" / "equations.md").read_text(encoding="utf-8")
     return [(int(number), home) for number, home in re.findall(r"^\| Eq\. (\d+) \|[^|]*\| (.*?) \|", text, re.M)]
 
 
@@ -184,7 +184,7 @@ def test_equation_is_at_its_documented_place(number, home):
 
 
 def test_equations_of_newer_methods_are_at_their_documented_place():
-    text = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "understand" / "equations.md").read_text(encoding="utf-8")
     homes = re.findall(r"^\| (?!Eq\.)[^|]+\|[^|]*\| `(.*?)` \|", text, re.M)
     assert len(homes) == 7
     for home in homes:

@@ -30,7 +30,7 @@ def test_every_example_is_executed_by_a_test(request):
         assert f'example("{thing}")' in (request.path.parent / file).read_text(encoding="utf-8"), file
 
 
-def test_the_loss_of_the_example_is_weighted_as_a_loop_would_and_leaves_unlabeled_images_out():
+def test_example_loss_agrees_with_loops_and_skips_unlabeled():
     loss = example("loss").WeightedMarginLoss(margin=0.2)
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(2, 5, 4, generator=generator, requires_grad=True)
@@ -56,7 +56,7 @@ def with_option():
     SELECTORS.remove("random-large")
 
 
-def test_the_option_of_the_example_acts_is_helped_with_recorded_and_checked(with_option, tmp_path):
+def test_example_option_is_documented_recorded_and_validated(with_option, tmp_path):
     rng = np.random.default_rng(0)
     labels = np.repeat(np.arange(3), [4, 6, 5])
     FeatureTable.of(1 + rng.normal(size=(15, 8)), label=labels, dataset=["birds"] * 15).write(tmp_path / "birds")

@@ -64,10 +64,14 @@ IN_PYTHON = {
     'ENGINES["processes"](4)': 'ENGINES["local"](4)',
 }
 # what a page takes for granted: finished runs, and stores that somebody wrote
-RUNS = {"README.md": ["other-run"], "docs/report.md": ["run", "run-own", "run-beta"], "docs/review.md": ["run"]}
+RUNS = {
+    "README.md": ["other-run"],
+    "docs/reference/report.md": ["run", "run-own", "run-beta"],
+    "docs/howto/review.md": ["run"],
+}
 STORES = {
     "README.md": {"other.features": "other-labeled.zip", "photos.features": "photos"},
-    "docs/scale.md": {"birds.features": "birds", "s3://bucket/birds.features": "birds"},
+    "docs/howto/many-machines.md": {"birds.features": "birds", "s3://bucket/birds.features": "birds"},
 }
 
 

@@ -48,7 +48,7 @@ def folders(tmp_path_factory):
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_an_example_is_short_says_how_to_call_it_and_stands_in_the_readme(path):
+def test_example_is_short_and_in_the_readme(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 60
     assert re.match(rf'""".+: python examples/{path.stem}\.py', text)

@@ -7,7 +7,7 @@ import pytest
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 
-NOTEBOOK = Path(__file__).parents[1] / "examples" / "notebook.ipynb"
+NOTEBOOK = Path(__file__).parents[1] / "examples" / "quickstart.ipynb"
 
 
 @pytest.mark.filterwarnings("ignore")  # of Jupyter's own packages

@@ -57,7 +57,7 @@ def test_a_wrong_type_is_refused(package):
             each(**{one.name: stranger for one in needed[each] if one.kind in NAMED})
 
 
-def test_a_wrong_shape_is_refused_also_where_only_two_arguments_together_are_wrong():
+def test_mismatched_shapes_of_two_arguments_are_rejected():
     rows = np.zeros((3, 4))
     assert euclidean_distance(rows, rows[:2]).shape == (3, 2)
     with pytest.raises(TypeCheckError, match=r"(?s)euclidean_distance.*parameter 'a'"):
@@ -82,7 +82,7 @@ def refused_calls(function, n_calls: int) -> list[int]:
     return found
 
 
-def test_the_first_calls_in_a_test_are_checked_and_some_of_the_later_ones(checked):
+def test_first_and_some_later_calls_are_checked(checked):
     @checked
     def same(number: int):
         return number
@@ -122,7 +122,7 @@ def test_fields_of_a_dataclass_are_checked_and_counted_for_each_class(checked):
         assert refused_calls(each, 20) == list(range(1, shape_checks.N_FIRST))
 
 
-def test_nothing_is_read_before_the_first_call_and_once_of_functions_that_are_made_anew(checked, monkeypatch):
+def test_annotations_are_read_lazily_and_once(checked, monkeypatch):
     read, types = [], shape_checks.Types.of
     monkeypatch.setattr(shape_checks.Types, "of", lambda function: read.append(function) or types(function))
 
@@ -162,7 +162,7 @@ def test_a_size_that_an_argument_says_is_checked(checked):
         rows(3, 4)
 
 
-def test_a_call_with_too_many_or_unknown_arguments_fails_as_it_does_without_checks(checked):
+def test_invalid_arguments_fail_as_without_checks(checked):
     @checked
     def same(number: int):
         return number

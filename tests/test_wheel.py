@@ -66,7 +66,7 @@ def installed(wheel, tmp_path):
     return run
 
 
-def test_what_is_installed_from_the_wheel_draws_finds_and_reports_without_the_repository(installed, tmp_path):
+def test_wheel_runs_without_the_repository(installed, tmp_path):
     assert justright.__version__ in installed("-m", "justright", "--version")
     installed(
         "-m", "justright", "data", "glyphs", "--scripts", "digits", "--per-class", 2, "--seed", 1, "--out", "photos"

@@ -20,7 +20,7 @@ from justright.estimation import COUNTERS
 from justright.selection import SELECTORS, BinsSelector, CuiSelector
 from justright.utils.context import use
 from justright.utils.errors import DataError, JustrightError
-from justright.utils.settings import refuse_out_of_range
+from justright.utils.settings import check_ranges
 from justright.utils.validation import check_labels
 
 NEVER = ["three", "5", [1], math.nan, -math.inf, {}]
@@ -60,7 +60,7 @@ def test_bad_value_raises_with_its_name(which, name):
         wrong = object.__new__(type(owner))
         wrong.__dict__.update(vars(owner) | {name: value})  # the type checker of the test run would come first
         with pytest.raises(JustrightError, match=rf"(?s){name} is .*Expected: "):
-            refuse_out_of_range(wrong)
+            check_ranges(wrong)
 
 
 @pytest.mark.parametrize("which", [*SELECTORS, "SemiSupKMeans", *COUNTERS])
@@ -76,7 +76,7 @@ def test_ranges_are_validated_before_fit(which):
 def test_numpy_integers_are_accepted():
     for owner in (SemiSupKMeans(3), BinsSelector(n_clusters=3), CuiSelector(n_clusters=3)):
         vars(owner)["n_clusters"] = np.int64(3)
-        refuse_out_of_range(owner)
+        check_ranges(owner)
 
 
 def test_unsigned_labels_above_2_to_the_63_raise():

@@ -13,7 +13,7 @@ import pytest
 import torch
 from tests.discovery.tiny import backbone_of_noise, drawn_images
 
-from justright.discovery.learner import own_copy
+from justright.discovery.learner import trainable_copy
 from justright.discovery.model_files import read_model
 from justright.features.backbone import Backbone
 from justright.runs.problem import Problem, make_problem
@@ -77,7 +77,7 @@ def backbone():
 @pytest.fixture(scope="module")
 def read_into(backbone):
     """A network that models are read into: each reading replaces all that was tuned."""
-    return own_copy(backbone)
+    return trainable_copy(backbone)
 
 
 @pytest.fixture(scope="module", params=["kmeans", "simgcd"])
@@ -219,7 +219,7 @@ def test_damaged_bank_or_cache_is_rebuilt_with_a_warning(finished, copied, backb
             assert file.parent.name in caplog.text
 
 
-def test_damaged_single_checkpoint_is_refused_and_new_training_gives_the_same(copied, backbone, method, caplog):
+def test_damaged_single_checkpoint_raises(copied, backbone, method, caplog):
     if method == "kmeans":
         pytest.skip("k-means has no checkpoints")
     before = results(copied / "run")

@@ -33,7 +33,7 @@ def finished(tmp_path_factory):
     return folder
 
 
-def test_discover_says_which_file_cannot_be_written_and_goes_on_once_it_can(tmp_path, finished):
+def test_discover_names_the_unwritable_file_and_resumes(tmp_path, finished):
     run, home = discover(tmp_path / "run", "--target-has-labels"), tmp_path / "home"
     *limited, done = call_all([(home, limit, run) for limit in (*LIMITS, None)])
     for limit, ended in zip(LIMITS, limited, strict=True):

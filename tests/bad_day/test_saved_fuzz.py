@@ -33,7 +33,7 @@ from justright.data import gcd_split, glyph_set, open_images, random_half
 from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.checkpoints import Checkpoint, Checkpoints, checksum
 from justright.discovery.joint import JointAnswer, Seen, joint_answer
-from justright.discovery.learner import own_copy
+from justright.discovery.learner import trainable_copy
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Scores, evaluate
@@ -104,7 +104,7 @@ def read_checkpoint(folder: Path) -> Any:
 
 
 def read_a_model(folder: Path) -> Any:
-    backbone, assigner, joint, about = read_model(folder, own_copy(BACKBONE))
+    backbone, assigner, joint, about = read_model(folder, trainable_copy(BACKBONE))
     tuned = {name: tensor.tolist() for name, tensor in backbone.tuned_state().items()}
     parts = joint.about(), {name: part.tolist() for name, part in joint.tensors().items()}
     return tuned, parts, assigner.vectors.tolist(), assigner.offset.tolist(), assigner.temperature, about

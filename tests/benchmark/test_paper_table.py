@@ -20,7 +20,7 @@ def cell(row, target, of=None):
     return next(each for each in (of or table()).rows if each.name == row).cells[target, "new"]
 
 
-def test_a_cell_is_mean_and_spread_over_seeds_and_the_change_is_paired_with_none():
+def test_cell_is_mean_and_spread_and_change_is_paired():
     bins = cell("simgcd, bins", "cub")
     assert (bins.mean, bins.n) == (pytest.approx(56.5), 2)
     assert bins.spread == pytest.approx(math.sqrt(0.5))
@@ -38,7 +38,7 @@ def test_the_papers_figure_and_its_change_stand_beside_ours():
     assert mean.n == 4
 
 
-def test_a_mean_over_targets_holds_only_seeds_that_every_target_was_run_with():
+def test_mean_over_targets_uses_common_seeds_only():
     assert cell("simgcd, bins", EVERY).n == 2, "seed 1 of dogs was not run"
     assert cell("simgcd, bins", EVERY).mean == pytest.approx((56 + 44) / 2)
     (row,) = [row for row in table().rows if row.name == "kmeans, none"]
@@ -52,7 +52,7 @@ def test_it_is_said_what_changes_are_against():
     assert "against none" in notes(table())[1]
 
 
-def test_the_spread_over_targets_is_that_of_the_mean_and_guides_have_no_figure_of_the_paper():
+def test_spread_over_targets_is_that_of_the_mean():
     lines = lines_of({("simgcd: noneguide", p, seed): value for p, seed, value in
                       [("a", 0, 0.1), ("b", 0, 0.9), ("a", 1, 0.2), ("b", 1, 0.8)]})  # fmt: skip
     made = paper_table(replace(suite_of(), groups=("new",)), lines)

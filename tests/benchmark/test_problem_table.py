@@ -22,7 +22,7 @@ def test_there_is_a_table_a_problem_with_mean_and_deviation_over_seeds():
     assert [row[0] for row in tables[2].rows] == ["all"], "what was not run is no row"
 
 
-def test_a_mean_of_categories_in_use_keeps_its_decimal_and_old_lines_have_none():
+def test_mean_of_used_categories_keeps_its_decimal():
     (table, *_) = problem_tables(problem_rows(SUITE, [line | {"n_used": 8 + line["seed"]} for line in LINES]))
     assert table.rows[0][-1] == "8.5 of 10"
     (table, *_) = problem_tables(problem_rows(SUITE, lines_of(VALUES)))

@@ -54,7 +54,7 @@ def test_doubts_are_right_where_the_truth_has_it(run, line):
     assert "Two kinds: " in table_of(line)
 
 
-def test_own_assignment_of_the_method_and_interval_are_judged_where_the_run_has_them(tmp_path):
+def test_method_assignment_and_interval_are_judged_if_present(tmp_path):
     made = make_run(tmp_path / "run")
     names = read_parquet(made.path / "truth.parquet")["class_name"].to_pylist()
     known = [each.name for each in made.predictions.categories if each.kind == "known"]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from justright.benchmark.suite import read_suite, suite_names
@@ -59,7 +61,7 @@ def test_every_suite_of_the_package_can_be_read_and_made_into_specs():
                 assert suite.spec(setting, seed, n_target=7).n_target == expected
 
 
-def test_the_runs_of_a_problem_go_by_seed_and_only_where_a_setting_belongs(written):
+def test_runs_of_a_problem_are_ordered_by_seed(written):
     suite = read_suite(written())
     hebrew, digits = suite.problems
     assert [(s.name, seed) for s, seed in suite.runs_of(hebrew)] == [("own", 0), ("own", 1), ("rivals", 1)]
@@ -72,6 +74,11 @@ def test_settings_of_a_run_are_those_of_the_suite_and_what_differs(written):
     assert (spec.method, spec.selector, spec.pool_role, spec.seed, spec.n_target) == ("kmeans", "none", "rival", 1, 22)
     assert spec.settings == {"n_init": 2, "use_labels": True}
     assert spec.n_resamples == 0
+
+
+def test_checkpoint_in_toml_becomes_a_path(written):
+    suite = read_suite(written(TINY.replace("[run]\n", '[run]\ncheckpoint = "vit.safetensors"\n')))
+    assert suite.spec(suite.settings[0], seed=0, n_target=None).checkpoint == Path("vit.safetensors")
 
 
 def test_0_categories_ask_for_an_estimate(written):
@@ -99,7 +106,7 @@ def test_an_unknown_suite_is_refused_with_those_there_are():
         read_suite("tab99")
 
 
-def test_a_role_keeps_k_means_and_is_refused_where_no_pool_could_have_it():
+def test_role_without_a_pool_is_rejected():
     both = read_suite("tab1", "glyphs")
     assert [each.name for each in both.with_role("guide").settings] == [
         "kmeans: none",

@@ -28,7 +28,7 @@ TABLE = {
 }
 
 
-def test_every_method_meets_every_row_as_rival_and_as_guide_and_k_means_stands_alone():
+def test_grid_has_every_method_and_row_and_kmeans_once():
     made = grid(TABLE, SHARED, PROFILE)
     assert [each["name"] for each in made["settings"]] == [
         *("kmeans: none", "xcon: none", "xcon: bins"),
@@ -57,7 +57,7 @@ def test_own_labels_have_no_pool_and_no_guide():
     assert {each["run"].get("pool_role") for each in made["settings"]} == {None, "rival"}
 
 
-def test_subsets_are_problems_of_their_own_with_places_filled_in_where_the_data_set_has_them():
+def test_subsets_become_separate_problems():
     made = grid({**TABLE, "labeled": "subsets", "rows": ["original", "similar"]}, SHARED, PROFILE)
     assert [each["name"] for each in made["problems"]] == [
         *("armenian, original labels", "armenian, similar labels", "lao, original labels"),
@@ -69,7 +69,7 @@ def test_subsets_are_problems_of_their_own_with_places_filled_in_where_the_data_
     assert made["columns"]["armenian, similar labels"] == "cub"
 
 
-def test_labels_out_of_a_pool_may_guide_and_others_have_no_role_to_choose():
+def test_only_pool_labels_have_a_role():
     far = {"old_share": 0.0, "pool": {"dots": "D"}}
     profile = {**PROFILE, "subsets": {"original": {}, "far": far}}
     made = grid({**TABLE, "labeled": "subsets", "rows": ["original", "far"]}, SHARED, profile)
@@ -77,7 +77,7 @@ def test_labels_out_of_a_pool_may_guide_and_others_have_no_role_to_choose():
     assert names == ["kmeans: none", "xcon: original", "xcon: far", "xcon: far, as a guide"]
 
 
-def test_a_target_that_the_profile_lacks_is_left_out_and_a_row_that_nobody_explains_refused():
+def test_missing_targets_are_skipped_and_unknown_rows_rejected():
     made = grid({**TABLE, "targets": ["cars", "cub"]}, SHARED, PROFILE)
     assert list(made["columns"].values()) == ["cub"]
     with pytest.raises(DataError, match="the row 'gamma'"):

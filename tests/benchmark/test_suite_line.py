@@ -26,7 +26,7 @@ def test_counts_are_those_of_the_protocol():
     }  # fmt: skip
 
 
-def test_new_images_in_the_category_of_a_class_of_the_pool_are_taken_for_old():
+def test_new_images_in_a_pool_class_count_as_old():
     categories = [Category(name, "known") for name in ("a", "dots/1", "dots/2")]
     categories.append(Category("new-001", "discovered"))
     y_true, is_old = np.array([0, 0, 1, 1, 1, 1, 1]), np.array([True] * 2 + [False] * 5)
@@ -38,7 +38,7 @@ def test_new_images_in_the_category_of_a_class_of_the_pool_are_taken_for_old():
     assert _in_pool_categories(categories, judged, break_down(y_true, y_pred, is_old)) == 1
 
 
-def test_what_a_table_shows_of_errors_counts_the_pool_and_is_left_out_where_it_is_not_known():
+def test_error_columns_count_the_pool_and_are_empty_if_unknown():
     line = {"new": 0.5, "new_as_old": 0.1, "new_as_new": 0.4, "new_as_pool": 0.3, "n_target": 4, "n_categories": 6}
     assert (shown_value(line, "new_as_old"), shown_value(line, "new_as_new")) == pytest.approx((0.4, 0.1))
     older = {name: value for name, value in line.items() if name != "new_as_pool"}

@@ -33,7 +33,7 @@ def test_half_of_the_classes_are_old_and_half_of_their_images_labeled():
     assert is_old.sum() == 11 * 4
 
 
-def test_the_same_description_gives_the_same_problem_and_another_seed_another_half():
+def test_problem_depends_on_description_and_seed_only():
     one, again, other = problem_of(HEBREW), problem_of(HEBREW), problem_of(replace(HEBREW, split_seed=1))
     assert one.pool.images.paths == again.pool.images.paths
     assert one.pool.images.paths != other.pool.images.paths
@@ -62,7 +62,7 @@ def test_without_old_classes_the_pool_is_all_there_is():
     assert set(problem.target.labels.tolist()) == {-1}
 
 
-def test_wrong_labels_are_as_many_as_asked_for_all_wrong_of_the_same_data_set_and_never_own():
+def test_wrong_labels_have_the_requested_count_and_are_never_own():
     right, spoiled = problem_of(HEBREW), problem_of(replace(HEBREW, wrong_labels=0.25))
     assert right.pool.images.paths == spoiled.pool.images.paths
     differs = right.pool.images.labels != spoiled.pool.images.labels
@@ -94,7 +94,7 @@ def paths_of(problem, rows):
     return {problem.pool.images.paths[row] for row in rows}
 
 
-def test_by_the_protocol_a_set_gives_the_pool_what_would_be_labeled_if_it_were_the_target():
+def test_protocol_pool_is_the_labeled_part_of_each_set():
     digits = SuiteProblem("digits", "glyphs:per_class=6,scripts=digits", classes=6)
     hebrew = replace(HEBREW, pool={"digits": digits.target}, pool_by_protocol=True, classes=6)
     as_target, as_pool = problem_of(digits), problem_of(hebrew)
@@ -102,7 +102,7 @@ def test_by_the_protocol_a_set_gives_the_pool_what_would_be_labeled_if_it_were_t
     assert len(as_pool.other_rows) == 3 * 6 // 2
 
 
-def test_old_classes_may_come_from_elsewhere_and_the_new_ones_stay_the_same():
+def test_old_classes_can_come_from_another_set():
     places = {"rest": "hebrew", "glyphs:per_class=8,scripts=nko": "nko"}
     news = []
     for place, script in places.items():
@@ -129,7 +129,7 @@ def birds(tmp_path, monkeypatch):
     return SuiteProblem("cub", "cub:there", roles="published")
 
 
-def test_published_classes_are_old_and_graded_ones_change_places_with_them(birds):
+def test_published_classes_are_old_unless_graded(birds):
     split, _ = published_split(suite_problem.open_images(birds.target))
     for problem, old, new in (
         (birds, split.old, split.new),

@@ -65,7 +65,7 @@ def test_what_has_a_line_is_not_missing_and_what_has_none_is(suite, data, tmp_pa
     assert suite_results(suite, tmp_path) == lines[:-1]
 
 
-def test_a_line_made_with_another_default_is_missing_but_shown_with_a_remark(suite, data, tmp_path):
+def test_line_of_another_default_is_shown_with_a_remark(suite, data, tmp_path):
     first, *rest = lines_of(suite, data)
     older = first | {"made_with": first["made_with"] | {"config.max_iter": 50, "config.gone": 1}}
     saved([older, *rest], tmp_path)
@@ -81,7 +81,7 @@ def test_another_rule_for_the_length_of_training_is_noticed(monkeypatch):
     line = {"made_with": every_setting(spec)}
     assert line["made_with"]["config.n_epochs"] is None
     assert not changed_defaults(line, every_setting(spec))
-    monkeypatch.setattr(gcd, "FEWEST_STEPS_ON_ACTIVATIONS", 500)
+    monkeypatch.setattr(gcd, "MIN_STEPS_ON_ACTIVATIONS", 500)
     changed = changed_defaults(line, every_setting(spec))
     assert changed
     assert all(name.startswith("fitted_without_norm.") for name in changed)

@@ -195,7 +195,7 @@ def test_an_unknown_problem_raises(suite, tmp_path):
         run_suite(suite, tmp_path, only=("greek",))
 
 
-def test_problems_take_devices_in_turn_and_a_result_counts_on_every_device(suite, done, monkeypatch):
+def test_problems_rotate_over_devices(suite, done, monkeypatch):
     used = []
 
     def note(task):

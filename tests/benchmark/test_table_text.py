@@ -43,7 +43,7 @@ def test_markdown_and_latex_say_the_same():
     assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == len(TABLES)
 
 
-def test_a_suite_without_claims_has_no_table_of_them_and_targets_without_runs_none_either():
+def test_no_claims_table_without_claims_or_runs():
     assert claims_table(TABLE, []) is None
     only = paper_table(SUITE, lines_of({key: value for key, value in VALUES.items() if key[1] == "a"}))
     assert [each.title for each in text_tables(only)] == ["tab2, cub (here: a)"]

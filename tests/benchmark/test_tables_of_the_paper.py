@@ -86,7 +86,7 @@ def test_mugcd_and_a_guide_are_run_and_shown_too(name, tmp_path, monkeypatch):
     assert table.rows[0].is_guide == ("guide" in name)
 
 
-def test_images_and_classes_of_the_data_sets_are_counted_and_nothing_is_run(tmp_path):
+def test_table_of_data_sets_counts_without_runs(tmp_path):
     suite = read_suite("taba9", "glyphs")
     lines = run_suite(suite, tmp_path)
     assert lines[0]["labeled_images"] == 10 * 6
@@ -132,7 +132,7 @@ def test_at_full_scale_runs_are_set_as_published():
     assert seen["gcd", "cars"] is seen["kmeans", "cars"] is None
 
 
-def test_the_entropy_of_a_data_set_is_the_same_in_a_suite_and_in_discover():
+def test_suite_and_discover_share_the_entropy_of_a_data_set():
     suite = read_suite("taba9", "full")
     by_source = {each.target.partition(":")[0]: each.settings.get("entropy_scale") for each in suite.problems}
     assert {name: value for name, value in by_source.items() if value is not None} == PUBLISHED_ENTROPY

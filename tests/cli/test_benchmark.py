@@ -31,6 +31,7 @@ def test_suites_are_listed():
     assert found.keys() == tables | {
         "demo",
         "demo-full",
+        "demo-selectors",
         "selection",
         "selection-photos",
         "training",
@@ -61,7 +62,7 @@ def every_device_works(monkeypatch):
     monkeypatch.setattr("justright.features.feature_network.usable", lambda device: device)
 
 
-def test_data_of_ones_own_takes_the_full_profile_and_devices_are_dealt_out(tmp_path, monkeypatch):
+def test_own_data_takes_the_full_profile(tmp_path, monkeypatch):
     given = {}
     every_device_works(monkeypatch)
 

@@ -32,7 +32,7 @@ def test_the_cache_is_listed_and_cleared(make_tree, tmp_path, monkeypatch):
     assert "'much' is no size" in call("cache", "clear", "--limit", "much", exit_code=1)
 
 
-def test_banks_and_leftovers_of_killed_builds_are_listed_and_cleared_too(tmp_path, monkeypatch):
+def test_cache_lists_and_clears_banks_and_leftovers(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     call(*discover(tmp_path / "run", "--set", "views=3"))
     (bank,) = [each for each in banks() if each["transform"] == "weak"]

@@ -51,7 +51,7 @@ def test_help_fits_into_80_columns(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_first_sentence_of_a_help_text_fits_into_the_list_of_commands(name):
+def test_first_help_sentence_fits_the_command_list(name):
     above, _, own = name.rpartition(" ")
     listed = help_of(above).partition("\nCommands:\n")[2]
     (line,) = [line for line in listed.splitlines() if line.startswith(f"  {own} ")]
@@ -111,7 +111,7 @@ def test_a_limit_without_a_name_is_still_said():
     assert said.startswith("a file cannot be written: File too large\nTry: allow larger files")
 
 
-def test_what_may_have_been_reading_is_told_as_such_and_no_message_is_empty():
+def test_read_errors_are_named_and_no_message_is_empty():
     denied = PermissionError(errno.EACCES, "Permission denied", "/attic")
     assert message_of(denied) == "/attic cannot be written or read: Permission denied\nTry: name another place"
     assert message_of(OSError("odd")).startswith("odd\n")
@@ -135,7 +135,7 @@ def test_a_shell_completes_commands_options_and_their_values():
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_shell_of_the_docs_is_told_how_to_complete(shell):
-    docs = (Path(__file__).parents[2] / "docs" / "stages.md").read_text(encoding="utf-8")
+    docs = (Path(__file__).parents[2] / "docs" / "howto" / "stages.md").read_text(encoding="utf-8")
     assert f"_JUSTRIGHT_COMPLETE={shell}_source justright" in docs
     done = CliRunner().invoke(main, [], prog_name="justright", env={"_JUSTRIGHT_COMPLETE": f"{shell}_source"})
     assert f"_JUSTRIGHT_COMPLETE={shell}_complete" in done.stdout

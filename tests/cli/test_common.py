@@ -53,7 +53,7 @@ def test_shared_options_reach_the_command():
     assert out == "['backbone', 'checkpoint', 'device', 'name', 'seed', 'size']"
 
 
-def test_names_and_meanings_are_those_that_the_registry_has_now_and_import_nothing():
+def test_choices_follow_the_registry_without_imports():
     family: Registry[object] = Registry("pet")
 
     @click.command(cls=Command, tables={"Pets": family})
@@ -84,7 +84,7 @@ def test_the_kinds_of_sources_are_those_that_can_be_opened():
     assert len(open_images("glyphs")) > 0
 
 
-def test_a_folder_is_owned_until_the_command_ends_and_by_the_first_process_of_several_only(tmp_path, monkeypatch):
+def test_first_process_locks_the_folder_until_the_command_ends(tmp_path, monkeypatch):
     @click.command()
     def write() -> None:
         own_folder(tmp_path)
@@ -97,7 +97,7 @@ def test_a_folder_is_owned_until_the_command_ends_and_by_the_first_process_of_se
     assert CliRunner().invoke(write).exit_code == 0
 
 
-def test_an_engine_is_opened_with_its_workers_and_local_work_has_threads_of_its_own(monkeypatch):
+def test_engine_opens_with_its_workers(monkeypatch):
     monkeypatch.setitem(ENGINES._members, "processes", lambda n_workers: nullcontext(n_workers))
     with opened_engine("processes", 3) as engine:
         assert engine == 3
@@ -127,6 +127,7 @@ WRITTEN = {  # what commands write when their work is done; folders and addresse
     "benchmark run": {"out"},
     "benchmark show": {"figure", "to"},
     "data glyphs": {"out"},
+    "data groceries": {"out"},
     "data split": {"out"},
 }
 

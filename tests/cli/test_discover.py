@@ -31,7 +31,7 @@ def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
     assert (out / "predictions.parquet").exists()
 
 
-def test_predictions_for_people_have_plain_class_names_are_signed_and_can_be_evaluated(run, split):
+def test_predictions_csv_has_class_names_and_can_be_evaluated(run, split):
     out, found = run
     with (out / "predictions.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -56,7 +56,7 @@ def call(split, out, *more) -> tuple[dict, str]:
     return json.loads(done.stdout), done.stderr
 
 
-def test_labeled_images_that_are_images_of_the_target_are_left_out_if_that_is_asked_for(split, tmp_path, home):
+def test_drop_copies_removes_labeled_images_in_the_target(split, tmp_path, home):
     leaked = ["--labeled", str(split / "hebrew")]  # all images, those of the target among them
     found, _ = call(split, tmp_path / "a", *leaked, "--drop-copies")
     assert found["n_copies"] == 22 * 8 - 11 * 4
@@ -174,7 +174,7 @@ def test_with_a_pool_alone_auto_has_nothing_to_rehearse_and_says_so(split, tmp_p
     assert found["categories"] == {"known": 0, "discovered": 22}
 
 
-def test_each_stage_reads_what_the_one_before_wrote_and_a_resumed_run_finds_it_unchanged(split, tmp_path, home):
+def test_stages_read_earlier_files_and_resume_leaves_them_unchanged(split, tmp_path, home):
     sources = {name: split / "split" / f"{name}.parquet" for name in ("labeled", "target")} | {
         "italic": split / "italic"
     }
@@ -208,7 +208,7 @@ def test_each_stage_reads_what_the_one_before_wrote_and_a_resumed_run_finds_it_u
     assert "--weights together with --selector" in done.output
 
 
-def test_without_options_the_machine_decides_and_a_resumed_run_keeps_that(split, tmp_path, home, monkeypatch):
+def test_resume_keeps_automatic_choices(split, tmp_path, home, monkeypatch):
     def chosen(name):
         return lambda *_: automatic.Choice(name, "it is here")
 
@@ -420,7 +420,7 @@ def test_a_truth_needs_only_paths_and_class_names(run, split, tmp_path, home):
     assert pq.read_table(tmp_path / "run" / "truth.parquet").column_names == ["path", "class_name", "is_old"]
 
 
-def test_unreadable_images_above_the_limit_are_refused_with_an_option_that_exists(split, tmp_path, home):
+def test_too_many_unreadable_images_raise_with_an_existing_option(split, tmp_path, home):
     photos = tmp_path / "photos"
     shutil.copytree(split / "italic", photos)
     n_bad = 0

@@ -93,9 +93,7 @@ def test_mistakes_are_told_in_one_message(call, make_tree, tmp_path, words, said
     assert "Traceback" not in text
 
 
-def test_without_a_name_the_machine_chooses_and_a_store_that_was_begun_keeps_its_network(
-    make_tree, tmp_path, monkeypatch
-):
+def test_extract_chooses_a_backbone_and_a_started_store_keeps_it(make_tree, tmp_path, monkeypatch):
     photos, out = make_tree({"cats": 3}), str(tmp_path / "t")
     for name in ("glyph_vit", "dinov2_vitb14"):
         monkeypatch.setattr(automatic, "choose_backbone", lambda _, name=name: automatic.Choice(name, "told so"))

@@ -1,4 +1,4 @@
-"""`justright plan`, and its output in docs/scale.md."""
+"""`justright plan`, and its output in docs/howto/many-machines.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from justright.features import automatic
 from justright.runs.costs import CostPlan
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "howto" / "many-machines.md").read_text(encoding="utf-8")
 RATES = ROOT / "docs" / "results" / "rates.json"
 
 

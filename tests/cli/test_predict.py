@@ -36,7 +36,7 @@ def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monke
     assert network.stat().st_size > 100_000
 
 
-def test_the_last_line_says_how_many_of_the_new_images_are_expected_to_be_right(run, split, tmp_path, monkeypatch):
+def test_predict_prints_expected_number_of_right_images(run, split, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
     args = ["predict", str(run[0]), str(split / "hebrew"), "--out", str(tmp_path / "p.csv"), "--neither", "0.3"]
     expected = json.loads(CliRunner().invoke(main, [*args, "--json"]).stdout)["expected_right"]
@@ -108,7 +108,7 @@ def of_images(file):
 
 
 @pytest.mark.parametrize("how", [("cms",), ("simgcd", "--seeds", "2")], ids=["a tree of clusters", "a vote"])
-def test_images_of_the_run_keep_what_it_found_and_others_are_judged_by_the_model(how, split, tmp_path, monkeypatch):
+def test_predict_keeps_run_results_and_classifies_new_images(how, split, tmp_path, monkeypatch):
     """Of both, the model alone would put some elsewhere; moved files are known by their content."""
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     run, moved = tmp_path / "run", tmp_path / "moved"

@@ -102,7 +102,7 @@ def test_a_host_that_others_can_reach_is_warned_about(run):
     assert "can be reached from other machines" in errors
 
 
-def test_the_export_page_names_the_options_of_the_next_run_as_they_are_called():
+def test_export_page_names_existing_options():
     panels = resources.files("justright.review").joinpath("static", "panels.js").read_text(encoding="utf-8")
     assert "for --labeled of the next run" in panels
     assert "pool" not in panels

@@ -255,7 +255,7 @@ FAR = (
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
-def test_weights_that_nearly_vanish_are_told_once_and_with_the_options_that_help(stores, more):
+def test_nearly_zero_weights_warn_once_with_options(stores, more):
     """In a process of its own, where nothing stands between what the library logs and the person."""
     stored = [str(stores / name) for name in ("birds", "pets", "target")]
     words = ["select", *stored[:2], "--target", stored[2], *map(str, FAR), *more]

@@ -74,7 +74,7 @@ def test_values_out_of_range_are_refused_by_name(words):
     assert f"Invalid value for '{words[0]}'" in said(*words, exit_code=2)
 
 
-def test_a_selector_that_is_added_later_brings_its_name_its_options_and_its_help(added):
+def test_added_selector_has_name_options_and_help(added):
     assert said("--selector", "added", "--n-best", "5", "--is-strict", "--word", "a b") == (
         "['added', {'n_best': 5, 'is_strict': True, 'word': 'a b'}]\n"
     )

@@ -55,7 +55,7 @@ def test_the_settings_of_a_first_training_are_listed_under_its_name():
     assert f"its own {len(stage1)} settings" in call("mugcd", "--scale", "full").stdout
 
 
-def test_the_table_says_how_a_setting_is_changed_and_which_options_do_it():
+def test_settings_table_names_options_of_each_setting():
     text = call("simgcd", "--scale", "small").stdout
     assert "--set NAME=VALUE changes one" in text
     assert "--epochs sets n_epochs, --minutes sets minutes, --held-out sets held_out_share." in text

@@ -112,7 +112,7 @@ def test_another_suite_is_shown_problem_by_problem_and_written(tmp_path):
     assert done.exit_code == 0, done.output
     said = (tmp_path / "training.md").read_text()
     assert "**currency-nko (judge)**" in said
-    assert "| simgcd | 3 | 78.2 ±3.4 | 80.2 ±2.0 | 77.2 ±4.1 |" in said, "as docs/discovery.md has it"
+    assert "| simgcd | 3 | 78.2 ±3.4 | 80.2 ±2.0 | 77.2 ±4.1 |" in said, "as docs/research/discovery.md has it"
     assert "currency-nko (judge)" in done.stdout
     shown(*words, "--to", str(tmp_path / "training.csv"))
     rows = list(csv.DictReader((tmp_path / "training.csv").read_text().splitlines()))

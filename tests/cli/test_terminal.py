@@ -14,7 +14,7 @@ from justright.cli.terminal import Terminal, with_terminal
 
 
 @pytest.mark.parametrize("silent", [Terminal(quiet=True), Terminal(as_json=True), Terminal(True, True, True)])
-def test_remarks_and_progress_are_left_out_where_only_the_result_is_wanted(silent, capsys, monkeypatch):
+def test_quiet_prints_only_the_result(silent, capsys, monkeypatch):
     monkeypatch.setattr(module, "LOG_EVERY_SECONDS", -1.0)
     silent.say("a remark")
     assert list(silent.track("abc", 3, "letters")) == ["a", "b", "c"]
@@ -44,7 +44,7 @@ def test_a_table_shows_numbers_shortened_and_is_left_out_of_json(capsys):
 
 def test_without_a_screen_progress_is_a_line_now_and_then(capsys, monkeypatch):
     monkeypatch.setattr(module, "LOG_EVERY_SECONDS", -1.0)
-    steps = [SimpleNamespace(said="loss 0.5"), SimpleNamespace(said="loss 0.4")]
+    steps = [SimpleNamespace(text="loss 0.5"), SimpleNamespace(text="loss 0.4")]
     assert list(Terminal().track(steps, 2, "epochs")) == steps
     lines = capsys.readouterr().err.splitlines()
     assert [line.startswith(f"epochs: {n} of 2, ") for n, line in enumerate(lines, start=1)] == [True, True]

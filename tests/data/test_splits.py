@@ -194,7 +194,7 @@ def test_other_data_sets_follow_their_rules(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "n_classes"), [("cars", 6), ("cub", 201), ("imagenet1k-ssb", 8)])
-def test_folder_with_only_the_name_of_a_published_set_gets_a_random_half(tmp_path, name, n_classes):
+def test_folder_named_like_a_published_set_gets_a_random_half(tmp_path, name, n_classes):
     split, said = published_split(named(name, n_classes, tmp_path))
     assert sorted(split.old + split.new) == list(range(n_classes))
     assert len(split.old) == n_classes // 2

@@ -74,6 +74,8 @@ def test_what_a_person_gave_is_kept_and_is_sure():
         assigner_=CategoryAssigner.of_prototypes(features[:4]),
         calibrated_on_=UNCALIBRATED,
         n_categories_=4,
+        config_=None,
+        trainings=lambda config: ("simgcd",),
     )
     found = join([method], features[:8], features[8:])
     assert found.labels_[:3].tolist() == [1, 1, 1]

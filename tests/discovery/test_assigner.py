@@ -204,7 +204,7 @@ def test_clusters_lie_in_principal_directions_where_the_config_says_so(split, di
     assert learned.assigner.assign(features)[0].tolist() == nearest.tolist()
 
 
-def test_the_prototype_of_the_largest_cosine_wins_after_the_center_was_taken_off(split):
+def test_assigns_largest_cosine_after_centering(split):
     data = data_of(split)
     features, prototypes = features_for(data), np.random.default_rng(1).normal(size=(3, 6)).astype(np.float32)
     for center in (None, np.full(6, 0.5, np.float32)):

@@ -53,7 +53,7 @@ def test_predicting_the_target_again_agrees(method, split):
     assert (found.confidence > 0).all()
 
 
-def test_a_saved_model_predicts_on_a_fresh_backbone_what_it_predicted_before(method, tmp_path):
+def test_saved_model_predicts_the_same_on_a_fresh_backbone(method, tmp_path):
     others = drawn_images([0, 1, 2, 3, 4, 4], "others", seed=5)
     before = method.predict(others, neither=0.1)
     method.save(tmp_path)

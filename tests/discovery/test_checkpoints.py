@@ -14,7 +14,7 @@ from tests.forked_programs import Program
 from tests.leases import left_by_a_dead_process
 
 from justright.discovery import checkpoints
-from justright.discovery.checkpoints import N_KEPT, Checkpoint, Checkpoints, refuse_changes, write_tensors
+from justright.discovery.checkpoints import N_KEPT, Checkpoint, Checkpoints, check_same_settings, write_tensors
 from justright.utils.errors import DataError
 from justright.utils.files import leftovers, remove_leftovers, temporary_of
 
@@ -57,7 +57,7 @@ def test_two_are_kept_and_the_newest_is_read(tmp_path):
     assert kept.load().tensors["scalar"] == 1000
 
 
-def test_a_finished_training_keeps_what_it_found_and_neither_momentum_nor_an_older_one(tmp_path):
+def test_finish_keeps_one_checkpoint_without_momentum(tmp_path):
     kept = Checkpoints(tmp_path)
     kept.finish()
     for number in (3, 5):
@@ -135,7 +135,7 @@ def test_changes_are_listed_by_name_with_before_and_now():
     before = {"seed": 0, "config": {"rate": 0.1, "same": 1}, "gone": True}
     now = {"seed": 0, "config": {"rate": 0.2, "same": 1}, "come": None, "more": "x"}
     with pytest.raises(DataError) as refused:
-        refuse_changes(before, now, Path("runs/a"))
+        check_same_settings(before, now, Path("runs/a"))
     said = str(refused.value)
     assert "runs/a was trained with other settings" in said
     assert "config.rate: 0.1 before, 0.2 now" in said
@@ -143,16 +143,16 @@ def test_changes_are_listed_by_name_with_before_and_now():
     assert "more: None before, 'x' now" in said
     assert "seed" not in said
     assert "same:" not in said
-    refuse_changes(before, before, Path())
+    check_same_settings(before, before, Path())
 
 
 def test_a_removed_setting_at_its_default_is_no_change():
-    refuse_changes({"config": {"known_scale": 0.0}}, {}, Path())
+    check_same_settings({"config": {"known_scale": 0.0}}, {}, Path())
     with pytest.raises(DataError, match="known_scale"):
-        refuse_changes({"config": {"known_scale": 2.0}}, {}, Path())
+        check_same_settings({"config": {"known_scale": 2.0}}, {}, Path())
 
 
-def test_what_a_running_process_writes_stays_and_what_a_dead_one_left_goes(tmp_path):
+def test_only_leftovers_of_dead_processes_are_removed(tmp_path):
     path = tmp_path / "step-000000001.safetensors"
     writing, left = temporary_of(path), left_by_a_dead_process(path)
     for half in (writing, left):

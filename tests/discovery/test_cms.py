@@ -15,7 +15,7 @@ from tests.discovery.tiny import (
 
 from justright.data import merge_pool
 from justright.discovery import cms
-from justright.discovery.cms import BEFORE_STEPS, CMSConfig, CMSLearner
+from justright.discovery.cms import MEMORY_STEP, CMSConfig, CMSLearner
 from justright.features.bank import open_views
 from justright.losses import CMSObjective
 from justright.runs.problem import OWN, Problem, named
@@ -46,7 +46,7 @@ def test_the_memory_holds_unit_projections_of_two_views_of_every_image(n_out, di
     learner.begin_epoch(4, {"weak": views})
     n = len(data.images)
     assert learner.memory.shape == (2 * n, dim)
-    chosen = views.choose(4, BEFORE_STEPS, n, 2)
+    chosen = views.choose(4, MEMORY_STEP, n, 2)
     for view in range(2):
         row = n + 7 if view else 7
         with torch.no_grad():
@@ -106,7 +106,7 @@ def test_k_can_be_left_to_the_labeled_images(split, backbone, bank):
 
 
 @pytest.mark.parametrize("by", ["features", "projections"])
-def test_images_beyond_those_at_hand_go_to_the_nearest_centroid_of_features(by, split, backbone, bank):
+def test_new_images_join_the_nearest_feature_centroid(by, split, backbone, bank):
     method = learned("cms", split, backbone, bank, cluster_by=by)
     cluster, _, _ = method.assigner_.assign(method.features_)
     assert (method.confidence_[cluster != method.labels_] == 0).all()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from justright.discovery.configs import FEWEST_PASSES, FEWEST_STEPS, STEADY_SHARE, STEPS_A_CATEGORY
+from justright.discovery.configs import MIN_PASSES, MIN_STEPS, STEADY_SHARE, STEPS_PER_CATEGORY
 from justright.discovery.gcd import GCDConfig
 from justright.discovery.kmeans import KMeansConfig
 from justright.discovery.methods import METHODS
@@ -15,7 +15,7 @@ from justright.discovery.mugcd import MuGCDConfig
 from justright.discovery.simgcd import SimGCDConfig
 from justright.discovery.xcon import XConConfig
 from justright.utils.errors import JustrightError
-from justright.utils.settings import ANYTHING, refuse_out_of_range
+from justright.utils.settings import ANYTHING, check_ranges
 
 WRONG = {
     "use_labels": ["no", 1, None],
@@ -87,7 +87,7 @@ def test_what_cannot_be_is_refused_with_what_can(name, value):
         wrong = copy.copy(config)
         object.__setattr__(wrong, name, value)  # the type checker of the test run would come first
         with pytest.raises(JustrightError, match=f"(?s){name} is .*Expected: "):
-            refuse_out_of_range(wrong)
+            check_ranges(wrong)
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=list(METHODS))
@@ -110,7 +110,7 @@ def test_the_ends_of_a_range_belong_to_it():
     assert SimGCDConfig(views="fresh").views == "fresh"
 
 
-def test_a_setting_out_of_range_is_refused_in_the_first_training_of_mugcd_too():
+def test_mugcd_validates_stage1_settings():
     with pytest.raises(JustrightError, match="n_epochs is 0"):
         MuGCDConfig().with_settings({"stage1": {"n_epochs": 0}})
 
@@ -163,23 +163,23 @@ def test_the_small_form_is_as_long_as_categories_and_images_ask_for():
         fitted = small.fitted(n_images, n_categories)
         return fitted.n_epochs * fitted.n_steps
 
-    assert FEWEST_STEPS <= steps(500, 5) < 1.1 * FEWEST_STEPS
-    assert STEPS_A_CATEGORY * 200 <= steps(6000, 200) < 1.1 * STEPS_A_CATEGORY * 200
-    assert FEWEST_PASSES * 10**6 <= 128 * steps(10**6, 10) < 1.1 * FEWEST_PASSES * 10**6
+    assert MIN_STEPS <= steps(500, 5) < 1.1 * MIN_STEPS
+    assert STEPS_PER_CATEGORY * 200 <= steps(6000, 200) < 1.1 * STEPS_PER_CATEGORY * 200
+    assert MIN_PASSES * 10**6 <= 128 * steps(10**6, 10) < 1.1 * MIN_PASSES * 10**6
 
 
 @given(st.integers(1, 10**7), st.integers(1, 10**5))
-def test_an_epoch_is_never_longer_than_all_images_nor_a_training_shorter_than_it_should(n_images, n_categories):
+def test_fitted_epochs_are_short_and_training_long_enough(n_images, n_categories):
     fitted = SimGCDConfig().small().fitted(n_images, n_categories)
     assert fitted.n_steps <= max(1, n_images // 128)
-    assert fitted.n_epochs * fitted.n_steps >= max(FEWEST_STEPS, STEPS_A_CATEGORY * n_categories)
+    assert fitted.n_epochs * fitted.n_steps >= max(MIN_STEPS, STEPS_PER_CATEGORY * n_categories)
     assert 2 <= fitted.n_warmup <= max(2, fitted.n_epochs / 5)
 
 
 def test_an_epoch_may_have_a_given_number_of_steps():
     fitted = SimGCDConfig().small().with_settings({"n_steps": 7}).fitted(2000, 79)
     assert fitted.n_steps == 7
-    assert STEPS_A_CATEGORY * 79 <= 7 * fitted.n_epochs < STEPS_A_CATEGORY * 79 + 7
+    assert STEPS_PER_CATEGORY * 79 <= 7 * fitted.n_epochs < STEPS_PER_CATEGORY * 79 + 7
 
 
 def test_a_time_limit_brings_a_steady_rate():
@@ -198,7 +198,7 @@ def test_a_time_limit_brings_a_steady_rate():
 )
 def test_two_trainings_share_the_time_as_the_first_one_says(asked, expected):
     fitted = MuGCDConfig().with_settings(asked).fitted(1000, 10)
-    assert (fitted.stage1.minutes, fitted.of_second_training().minutes) == expected
+    assert (fitted.stage1.minutes, fitted.for_second_training().minutes) == expected
     assert fitted.minutes == asked.get("minutes")
     assert fitted.fitted(1000, 10) == fitted
     assert MuGCDConfig(minutes=10.0).fitted(1000, 10).stage1.minutes == 5

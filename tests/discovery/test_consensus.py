@@ -85,7 +85,7 @@ def test_a_vote_beats_the_mean_run_where_errors_are_independent():
     [
         ([run_of([0, 1])], "1 runs"),
         ([run_of([0, 1]), run_of([0, 1], known=("cat", "cow"))], "known classes"),
-        ([run_of([0, 1]), run_of([0, 1], ids=["000", "999"])], "other images"),
+        ([run_of([0, 1]), run_of([0, 1], ids=["000", "999"])], "different target images"),
     ],
 )
 def test_what_cannot_be_voted_on_is_refused(runs, reason):

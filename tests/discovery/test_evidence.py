@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ CATEGORY = RNG.integers(N_CATEGORIES, size=N)
 OTHERS = [np.where(RNG.random(N) < 0.6, CATEGORY, RNG.integers(7, size=N)) for _ in range(4)]
 ALIKE = RNG.random(N)
 CLUSTERS = CategoryShapes(
-    RNG.random(6), np.exp(RNG.normal(size=6) * 2), np.bincount(CATEGORY, minlength=6), 2, 0.3, 0.6
+    RNG.random(6), np.exp(RNG.normal(size=6) * 2), np.bincount(CATEGORY, minlength=6), 2, 0.3, 0.6, -0.4
 )
 
 
@@ -42,7 +43,7 @@ def test_agrees_with_loops():
             row += [sum(each[column] for each in told) / len(told) for column in range(3)]
         outer = math.log(min(max(CLUSTERS.outer[a], 1 / MOST_OUTER), MOST_OUTER))
         large = max(0.0, math.log((CLUSTERS.size[a] + 1) / (N / N_CATEGORIES + 1)))
-        row += [math.sqrt(CLUSTERS.inner[a]), outer, large, float(a >= 2), 0.3, 0.6]
+        row += [math.sqrt(CLUSTERS.inner[a]), outer, large, float(a >= 2), 0.3, 0.6, -0.4, 0.0]
         np.testing.assert_allclose(found[image], row, rtol=1e-5, atol=1e-6)
 
 
@@ -60,4 +61,20 @@ def test_a_cluster_that_no_anchor_has_is_no_error():
 
 def test_a_wide_interval_of_k_counts_up_to_the_widest_that_was_fitted_on():
     clusters = CategoryShapes(np.ones(2), np.ones(2), np.ones(2, dtype=np.int64), 1, k_width=3.0)
-    assert clusters.columns(np.array([0, 1]))[-1] == pytest.approx([MOST_WIDTH] * 2)
+    width = clusters.columns(np.array([0, 1]))[NAMES.index("k_width") - NAMES.index("inner")]
+    assert width == pytest.approx([MOST_WIDTH] * 2)
+
+
+def test_untrained_features_do_not_count_twice():
+    given = [[(Member.of(CATEGORY, each, N_CATEGORIES, 7), each)] for each in OTHERS[:3]]
+    trained = evidence(CATEGORY, ALIKE, given, CLUSTERS)
+    untrained = evidence(CATEGORY, ALIKE, given, replace(CLUSTERS, is_trained=False))
+    for place, name in enumerate(NAMES):
+        if name.endswith(" tuned"):
+            assert not untrained[:, place].any()
+            assert trained[:, place].any()
+        elif name == "untrained":
+            assert (untrained[:, place] == 1).all()
+            assert (trained[:, place] == 0).all()
+        else:
+            np.testing.assert_array_equal(untrained[:, place], trained[:, place])

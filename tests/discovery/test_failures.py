@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from justright.discovery.loop import N_NAMED, DivergedError, stop_if_gradient_not_finite, stop_if_not_finite
+from justright.discovery.loop import MAX_IDS_SHOWN, DivergedError, stop_if_gradient_not_finite, stop_if_not_finite
 from justright.losses import LossParts
 
 FINITE = torch.tensor(1.0)
@@ -33,12 +33,12 @@ def test_a_long_list_of_images_is_cut():
     parts = LossParts(torch.tensor(torch.inf), {"a": FINITE})
     with pytest.raises(DivergedError, match=r"loss is not finite .* 20 images give such values: .*, \.\.\.") as stopped:
         stop_if_not_finite(parts, [{"x": rows}], [[f"image{number:02}" for number in range(20)]], "epoch 1", None)
-    assert f"image{N_NAMED - 1:02}, ..." in str(stopped.value)
+    assert f"image{MAX_IDS_SHOWN - 1:02}, ..." in str(stopped.value)
 
 
 def test_where_every_image_is_fine_the_batch_is_named():
     parts = LossParts(torch.tensor(torch.nan), {"a": torch.tensor(torch.nan)})
-    with pytest.raises(DivergedError, match="finite for each image of the batch: a, b"):
+    with pytest.raises(DivergedError, match="outputs of the network are finite; the batch has a, b"):
         stop_if_not_finite(parts, [{"x": torch.zeros(2, 2, 3)}], [["a", "b"]], "epoch 1", None)
 
 

@@ -22,7 +22,7 @@ def stored(split, backbone, bank):
 @pytest.fixture
 def few_epochs(monkeypatch):
     """Heads learn alone for five epochs."""
-    monkeypatch.setattr(simgcd, "MOST_EPOCHS", 5)
+    monkeypatch.setattr(simgcd, "MAX_EPOCHS", 5)
 
 
 def test_views_are_the_features_of_what_is_stored(stored, backbone):
@@ -35,7 +35,7 @@ def test_views_are_the_features_of_what_is_stored(stored, backbone):
         torch.testing.assert_close(feature, expected, rtol=0, atol=1e-5)
 
 
-def test_a_step_sees_different_views_of_an_image_and_the_same_when_asked_again(stored):
+def test_step_draws_different_views_reproducibly(stored):
     views = FeatureViews(stored, np.arange(10), 3)
     chosen = views.choose(2, 7, 50)
     assert chosen.shape == (2, 50)
@@ -50,7 +50,7 @@ def test_of_many_images_evenly_spaced_ones_are_taken(split, monkeypatch):
     labeled, unlabeled = rows_for_heads(data)
     assert labeled.tolist() == data.labeled.tolist()
     assert unlabeled.tolist() == data.unlabeled.tolist()
-    monkeypatch.setattr(learner_module, "MOST_FOR_HEADS", 20)
+    monkeypatch.setattr(learner_module, "MAX_IMAGES_FOR_HEADS", 20)
     labeled, unlabeled = rows_for_heads(data)
     assert labeled.tolist() == data.labeled[::2].tolist()
     assert unlabeled.tolist() == data.unlabeled[::2].tolist()
@@ -111,7 +111,7 @@ def test_views_that_are_drawn_at_every_step_have_features_too(split, backbone, b
     assert len(method.labels_) == len(split.unlabeled)
 
 
-def test_by_default_it_is_for_small_trainings_of_networks_that_end_in_no_norm():
+def test_heads_first_is_default_for_small_without_norm():
     assert SimGCDConfig().fitted(1000, 50, ends_in_norm=False).heads_first == 0, "not published"
     small = SimGCDConfig().small()
     assert small.fitted(1000, 50, ends_in_norm=True).heads_first == 0
@@ -124,4 +124,4 @@ def test_by_default_it_is_for_small_trainings_of_networks_that_end_in_no_norm():
 
 def test_both_trainings_share_the_time():
     config = config_of("simgcd", minutes=8.0, heads_first=100)
-    assert (config.of_heads().minutes, config.after_heads().minutes) == (2, 6)
+    assert (config.for_heads_only().minutes, config.after_heads().minutes) == (2, 6)

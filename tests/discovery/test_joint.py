@@ -116,7 +116,9 @@ def test_what_is_kept_of_an_answer_gives_the_same_categories():
 def test_answers_of_older_versions_have_the_usual_width():
     about = answered()[2].about()
     del about["k_width"]
-    assert JointAnswer.of(answered()[2].tensors(), about).clusters.k_width == USUAL_WIDTH
+    del about["hidden"], about["is_trained"]
+    clusters = JointAnswer.of(answered()[2].tensors(), about).clusters
+    assert (clusters.k_width, clusters.hidden, clusters.is_trained) == (USUAL_WIDTH, 0.0, True)
 
 
 def test_arrays_that_do_not_fit_are_refused():
@@ -139,6 +141,7 @@ def test_arrays_that_do_not_fit_are_refused():
         "temperature": 0.0,
         "below": float("nan"),
         "k_width": float("inf"),
+        "hidden": float("nan"),
     }.items():
         with pytest.raises(ValueError, match="do not belong together"):
             JointAnswer.of(tensors, answer.about() | {name: number})

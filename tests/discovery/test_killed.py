@@ -8,7 +8,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_a_training_killed_again_and_again_ends_as_one_that_was_left_alone(tmp_path):
+def test_repeatedly_killed_training_is_byte_identical(tmp_path):
     done = Program("-m", "tests.discovery.killing", tmp_path).end()
     assert done.code == 0, done.err
     for name in TRAINED:

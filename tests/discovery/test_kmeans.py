@@ -34,7 +34,7 @@ def test_without_labels_it_is_k_means_on_the_target_and_knows_no_class(split, ba
     assert method.calibrated_on_.startswith("nothing")
 
 
-def test_without_labels_there_may_be_fewer_clusters_than_labeled_classes(split, backbone, bank):
+def test_plain_kmeans_allows_fewer_clusters_than_classes(split, backbone, bank):
     assert set(learned("kmeans", split, backbone, bank, use_labels=False, n=2).labels_.tolist()) == {0, 1}
 
 

@@ -24,7 +24,7 @@ from tests.discovery.tiny import (
 )
 
 from justright.discovery import learner as learner_module
-from justright.discovery.learner import FEATURE_ROWS, FitInputs, features_of, in_chunks, mean_feature, own_copy
+from justright.discovery.learner import FEATURE_ROWS, FitInputs, features_of, in_chunks, mean_feature, trainable_copy
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import TrainingData
 from justright.features.bank import open_views
@@ -60,7 +60,7 @@ def test_a_pool_that_weighs_nothing_leaves_the_same_bytes_as_no_pool(name, backb
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_a_pool_that_guides_changes_the_features_and_not_the_number_of_steps(name, left_alone):
+def test_guide_changes_features_but_not_steps(name, left_alone):
     guided, alone = left_alone(name, guided=True), left_alone(name)
     assert np.abs(guided.method.features_ - alone.method.features_).max() > 1e-4
     assert len(records(guided.folder)) == len(records(alone.folder))
@@ -129,7 +129,7 @@ def test_no_more_rows_than_asked_go_through_at_once(backbone, monkeypatch):
 
 
 def test_a_copy_shares_what_is_frozen_and_owns_what_is_tuned(backbone):
-    copied = own_copy(backbone)
+    copied = trainable_copy(backbone)
     before = backbone.fingerprint
     for mine, other in zip(copied.model.parameters(), backbone.model.parameters(), strict=True):
         assert (mine is other) == (not other.requires_grad)
@@ -142,7 +142,7 @@ def test_a_copy_shares_what_is_frozen_and_owns_what_is_tuned(backbone):
     assert not torch.allclose(copied(images), backbone(images))
 
 
-def test_features_are_those_of_the_test_transform_in_the_order_of_the_images(split, backbone, bank, monkeypatch):
+def test_features_use_the_test_transform_in_image_order(split, backbone, bank, monkeypatch):
     images = data_of(split).images
     plain = open_views(backbone, images, bank, transform="plain", views=1, precision="float32")
     batch = torch.stack([backbone.recipe.preprocess(np.array(images.image(row))) for row in range(len(images))])

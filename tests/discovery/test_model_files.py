@@ -76,7 +76,7 @@ def test_a_description_that_lacks_something_of_the_backbone_is_refused(saved, na
     about = json.loads((saved / "model.json").read_text())
     del about["backbone"][name]
     (saved / "model.json").write_text(json.dumps(signed(about)))
-    with pytest.raises(DataError, match=f"it does not say {name}"):
+    with pytest.raises(DataError, match=f"{name} is missing"):
         load(saved)
 
 
@@ -85,7 +85,7 @@ def test_a_description_that_lacks_something_is_refused(saved, name):
     about = json.loads((saved / "model.json").read_text())
     del about[name]
     (saved / "model.json").write_text(json.dumps(about))
-    with pytest.raises(DataError, match=f"it does not say {name}"):
+    with pytest.raises(DataError, match=f"{name} is missing"):
         load(saved)
 
 

@@ -136,7 +136,7 @@ def test_strong_views_are_as_strong_as_was_asked_for(settings, expected, split, 
     assert found == json.loads(json.dumps(describe(expected)))
 
 
-def test_what_is_set_for_both_trainings_reaches_the_first_unless_it_says_otherwise():
+def test_common_settings_reach_stage1_unless_it_sets_them():
     config = MuGCDConfig().with_settings({"n_epochs": 15, "learning_rate": 0.5, "n_warmup": 8})
     assert (config.stage1.n_epochs, config.stage1.learning_rate) == (15, 0.5)
     config = MuGCDConfig().with_settings({"n_epochs": 15, "learning_rate": 0.5, "stage1": {"n_epochs": 4}})

@@ -9,9 +9,9 @@ from tests.discovery.tiny import Stopped, learned, newest, records, stop_after
 
 from justright.discovery import loop
 from justright.discovery.checkpoints import ASSIGNED
-from justright.discovery.loop import COMPARED_SHARE, FEWEST_COMPARED, STILL, Training, is_plateau
+from justright.discovery.loop import COMPARED_SHARE, MIN_COMPARED, STILL, Training, is_plateau
 
-N_EPOCHS = FEWEST_COMPARED
+N_EPOCHS = MIN_COMPARED
 
 
 @pytest.mark.parametrize(
@@ -38,18 +38,16 @@ def test_a_long_training_is_looked_at_for_longer():
 @pytest.fixture
 def restless(monkeypatch):
     """What is a plateau after two epochs already."""
-    monkeypatch.setattr(loop, "FEWEST_COMPARED", 1)
+    monkeypatch.setattr(loop, "MIN_COMPARED", 1)
     monkeypatch.setattr(loop, "COMPARED_SHARE", 0.0)
-    monkeypatch.setattr(loop, "LEAST_FALL", 0.0)
+    monkeypatch.setattr(loop, "PLATEAU_RATIO", 0.0)
 
 
 LONG = {"n_epochs": 12, "n_steps": 2, "steady_share": 0.5, "n_warmup": 2}
 
 
 @pytest.mark.parametrize("name", ["simgcd", "mugcd"])
-def test_training_ends_early_once_the_categories_have_settled_and_says_so(
-    name, split, backbone, bank, tmp_path, restless
-):
+def test_training_stops_at_a_plateau_with_a_note(name, split, backbone, bank, tmp_path, restless):
     more = {"stage1": {"n_epochs": 1, "n_steps": 2, "steady_share": 0.0}} if name == "mugcd" else {}
     method = learned(name, split, backbone, bank, tmp_path, **LONG, **more)
     found = records(tmp_path)
@@ -66,7 +64,7 @@ def test_training_ends_early_once_the_categories_have_settled_and_says_so(
 
 
 def test_a_training_that_still_brings_something_is_as_long_as_planned(split, backbone, bank, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "FEWEST_COMPARED", 100)
+    monkeypatch.setattr(loop, "MIN_COMPARED", 100)
     method = learned("simgcd", split, backbone, bank, tmp_path, **LONG)
     assert len(records(tmp_path)) == 12
     assert method.notes_ == []

@@ -34,7 +34,7 @@ def test_a_thousand_and_more_clusters_still_sort_by_name():
     assert names == sorted(names)
 
 
-def test_new_names_never_meet_those_of_classes_that_kept_theirs_in_an_earlier_round():
+def test_new_names_avoid_names_of_earlier_rounds():
     names = [each.name for each in category_names(["cat", "new-003", "new-7", "New-012", "new-x"], 8)]
     assert names == ["cat", "new-003", "new-7", "New-012", "new-x", "new-013", "new-014", "new-015"]
     assert [each.name for each in category_names(["new-999"], 2)] == ["new-999", "new-1000"]
@@ -61,7 +61,7 @@ def test_what_is_saved_comes_back(predictions, tmp_path):
     assert again.is_neither.tolist() == [False, False, True]
 
 
-def test_a_csv_is_for_people_and_names_path_category_kind_confidence_and_source(predictions, tmp_path):
+def test_csv_has_path_category_kind_confidence_and_source(predictions, tmp_path):
     predictions.save(tmp_path / "p.csv")
     rows = pyarrow.csv.read_csv(tmp_path / "p.csv").to_pylist()
     assert list(rows[0]) == ["path", "category", "kind", "confidence", "source"]

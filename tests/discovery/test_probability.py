@@ -28,11 +28,11 @@ def test_agrees_with_loops():
 
 def row(**changes):
     columns = dict.fromkeys(NAMES, 0.5) | {"inner": 0.7, "outer": 0.2, "large": 0.0, "is_new": 1.0, "below": 0.0}
-    columns["k_width"] = 0.7
+    columns |= {"k_width": 0.7, "hidden": 0.0, "untrained": 0.0}
     return np.array([list((columns | changes).values())], dtype=np.float32)
 
 
-def test_more_that_speaks_for_a_category_makes_it_surer_and_less_does_not():
+def test_confidence_rises_with_evidence():
     usual = probability_right(row())[0]
     assert probability_right(row(alike=0.9))[0] > usual
     assert probability_right(row(**{"agreeing tuned": 1.0}))[0] > usual
@@ -40,6 +40,7 @@ def test_more_that_speaks_for_a_category_makes_it_surer_and_less_does_not():
     assert probability_right(row(large=1.0))[0] < usual
     assert probability_right(row(below=0.4))[0] < usual
     assert probability_right(row(k_width=1.1))[0] < usual
+    assert probability_right(row(hidden=-0.5))[0] < usual < probability_right(row(hidden=0.3))[0]
 
 
 def test_the_expected_number_is_the_sum_and_its_interval_the_formula():

@@ -91,7 +91,7 @@ def assert_only_as_many_go_on(two):
     assert repr(again.labels_.tolist()) == (two / "simgcd-0.txt").read_text()
 
 
-def test_a_process_that_is_killed_is_started_again_and_all_end_as_if_nothing_had_been(tmp_path):
+def test_killed_process_restarts_with_an_identical_result(tmp_path):
     assert_ends_well(Program("-m", "tests.discovery.elastic", tmp_path, more={"GLOO_SOCKET_IFNAME": "lo"}))
     assert final_bytes(tmp_path / "killed") == final_bytes(tmp_path / "calm")
     assert records(tmp_path / "killed") == records(tmp_path / "calm")

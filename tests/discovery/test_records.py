@@ -36,7 +36,7 @@ def test_every_number_of_a_record_becomes_a_point(monkeypatch, tmp_path):
     assert sorted(points) == [("learning_rate", 0.1, 3), ("loss", 1.5, 3)]
 
 
-def test_lines_of_epochs_that_come_again_and_torn_lines_are_dropped_and_damaged_ones_put_right(tmp_path):
+def test_resume_rewrites_repeated_torn_and_damaged_records(tmp_path):
     records = EpochRecords(tmp_path / "run")
     records.begin_with([])  # nothing is there yet
     assert not records.path.exists()

@@ -34,7 +34,7 @@ def test_a_steady_rate_comes_before_the_same_fall():
     ("n_steady", "n_planned", "share", "expected"),
     [(6, 50, 0.6, 10), (7, 50, 0.6, 12), (1, 50, 0.9, 2), (1, 2, 0.6, 2)],
 )
-def test_where_the_steady_epochs_end_early_the_others_are_fewer_in_proportion(n_steady, n_planned, share, expected):
+def test_early_stop_shortens_the_decay_in_proportion(n_steady, n_planned, share, expected):
     assert n_epochs_with(n_steady, n_planned, share) == expected
 
 

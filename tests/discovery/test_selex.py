@@ -36,7 +36,7 @@ def learner_of(split, backbone, bank):
     return made
 
 
-def test_settings_of_the_public_scripts_are_the_defaults_but_for_what_is_a_slip_there():
+def test_defaults_are_those_of_the_public_scripts_without_their_bug():
     config = SelExConfig()
     assert (config.smoothing, config.temperature_unsup, config.temperature_sup) == (1.0, 1.0, 0.07)
     assert (config.learning_rate, config.supervised_share, config.n_out) == (0.1, 0.35, 65536)
@@ -69,7 +69,7 @@ def test_the_loss_reads_the_levels_of_its_images(target, learner_of):
     learner = learner_of(target=target)
     learner.begin_epoch(0, {})
     rows = np.array([1, 30, 5, 17, 2, 22])
-    learner.rows_now = [rows]
+    learner.batch_rows = [rows]
     labels, weight = torch.from_numpy(learner.labels[rows]), torch.tensor([1.0, 1.0, 0.5, 1.0, 2.0, 1.0])
     z, h = torch.randn(2, 6, 8), 3 * torch.randn(2, 6, 12)
     found = learner.objective([{"projections": z, "features": h}], [labels], [weight], epoch=0).total

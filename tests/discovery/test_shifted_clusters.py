@@ -24,7 +24,7 @@ def clusters_of(y, n_ward=1000):
     return ShiftedClusters(y[:N_LABELED], N_KNOWN, n_ward, seed=0)
 
 
-def test_known_classes_have_their_numbers_and_other_clusters_the_numbers_after_them():
+def test_known_classes_are_numbered_before_other_clusters():
     x, y = rows_of()
     found = clusters_of(y).best(x, 6, n_neighbors=8, share=0.5)
     assert found.accuracy == 1.0
@@ -45,7 +45,7 @@ def test_clusters_go_to_the_classes_that_most_labeled_images_speak_for():
     assert clustering.numbered(tree, 6).accuracy == pytest.approx(best / N_LABELED)
 
 
-def test_a_class_without_a_cluster_of_its_own_gets_the_nearest_that_is_left():
+def test_class_without_cluster_gets_the_nearest_free_one():
     x = np.repeat(np.eye(4)[[0, 0, 2, 3]], 5, axis=0)  # classes 0 and 1 look alike, and so share a cluster
     x[5:10, 1] = 1e-3
     labels = np.repeat([0, 1], 5)
@@ -78,7 +78,7 @@ def test_k_is_found_by_the_labeled_images_alone():
     perfect = [k for k in range(4, 20) if clustering.numbered(tree, k).accuracy == 1.0]
     assert 6 in perfect
     assert clustering.best_k(x) == perfect[len(perfect) // 2]  # all that labeled images can tell
-    with pytest.raises(DegenerateError, match=r"(?s)no labeled image to find K by.*categories=given"):
+    with pytest.raises(DegenerateError, match=r"(?s)K cannot be chosen without labels.*categories=given"):
         ShiftedClusters(y[:0], 0, 100, 0).best_k(x)
 
 
@@ -95,11 +95,11 @@ def test_the_search_for_k_ends_when_nothing_gets_better(monkeypatch):
     assert tried == list(range(N_KNOWN + 1, 8 + PATIENCE_OF_K + 1))
 
 
-def test_of_many_images_some_make_the_tree_and_the_others_join_the_nearest(caplog):
+def test_images_outside_the_tree_join_the_nearest_cluster(caplog):
     x, y = rows_of(n=400)
     with caplog.at_level(logging.WARNING):
         found = clusters_of(y, n_ward=100).best(x, 6, 8, 0.5)
-    assert "made of 100 of 400 images" in caplog.text
+    assert "uses 100 of 400 images" in caplog.text
     np.testing.assert_array_equal(found.category, clusters_of(y).best(x, 6, 8, 0.5).category)
 
 

@@ -62,7 +62,7 @@ def centered_cosines(method, folder):
     return [[h @ c / np.linalg.norm(h) / np.linalg.norm(c) for c in prototypes] for h in less]
 
 
-def test_a_center_is_the_mean_before_training_of_the_images_that_learning_sees(split, backbone, bank, tmp_path):
+def test_center_is_the_mean_frozen_feature_of_seen_images(split, backbone, bank, tmp_path):
     weight = np.where(split.labeled.labels == 0, 0.0, 1.0)
     method = learned("simgcd", split, backbone, bank, tmp_path, weight=weight, center="always")
     kept = split.labeled.take(np.flatnonzero(weight))
@@ -84,9 +84,9 @@ def test_a_center_outlives_saving(split, backbone, left_alone, tmp_path):
 
 
 def test_by_itself_only_a_network_that_ends_in_no_norm_is_centered(split, backbone, bank, tmp_path, monkeypatch):
-    for name in ("FEWEST_STEPS_OF_HEADS", "STEPS_OF_HEADS_A_CATEGORY"):  # before the network, as for every conv net
+    for name in ("MIN_HEAD_STEPS", "HEAD_STEPS_PER_CATEGORY"):  # before the network, as for every conv net
         monkeypatch.setattr(simgcd, name, 1)
-    monkeypatch.setattr(simgcd, "MOST_EPOCHS", 5)
+    monkeypatch.setattr(simgcd, "MAX_EPOCHS", 5)
     torch.manual_seed(0)
     conv_net = Backbone(timm.create_model("test_resnet", num_classes=0), "conv", ImageRecipe(32, 32))
     assert learned("simgcd", split, backbone, bank, n_epochs=1).assigner_.center is None
@@ -97,7 +97,7 @@ def test_by_itself_only_a_network_that_ends_in_no_norm_is_centered(split, backbo
 
 
 @pytest.mark.parametrize("is_centered", [True, False])
-def test_without_centering_a_large_common_part_leaves_new_prototypes_unused(is_centered):
+def test_uncentered_features_leave_new_prototypes_unused(is_centered):
     """Why there is a center: eight groups of features far from the origin, four of them labeled."""
     drawn = torch.Generator().manual_seed(0)
     groups = torch.randn(8, 32, generator=drawn)
@@ -119,7 +119,7 @@ def test_without_centering_a_large_common_part_leaves_new_prototypes_unused(is_c
     assert n_used == 8 if is_centered else n_used <= 5
 
 
-def test_first_parameters_of_heads_do_not_depend_on_the_global_generator(split, backbone, bank, left_alone, tmp_path):
+def test_initial_heads_ignore_the_global_generator(split, backbone, bank, left_alone, tmp_path):
     before = left_alone("simgcd", n_epochs=1).folder
     torch.manual_seed(1234)
     learned("simgcd", split, backbone, bank, tmp_path, n_epochs=1)

@@ -6,14 +6,14 @@ from tests.discovery.tiny import final_bytes, records
 from tests.forked_programs import Program
 from threadpoolctl import threadpool_info
 
-from justright.discovery.processes import computing_with
+from justright.discovery.processes import torch_threads
 
 
 def blas_threads():
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
-def test_a_training_that_is_called_again_with_other_threads_goes_on_with_those_it_began_with(tmp_path):
+def test_resume_keeps_the_original_thread_count(tmp_path):
     ended = Program("-m", "tests.discovery.threaded", tmp_path).end()
     assert ended.code == 0, ended.err
     one, killed = tmp_path / "one", tmp_path / "killed"
@@ -22,17 +22,17 @@ def test_a_training_that_is_called_again_with_other_threads_goes_on_with_those_i
     for file in ("model.safetensors", "model.json"):
         assert (killed / "model" / file).read_bytes() == (one / "model" / file).read_bytes()
     said = killed.with_suffix(".log").read_text()
-    assert "begun with OMP_NUM_THREADS=1 and now it is 2: going on with 1" in said
+    assert "started with OMP_NUM_THREADS=1 and now it is 2: continuing with 1" in said
     assert not one.with_suffix(".log").read_text()
 
 
 @pytest.mark.parametrize(("asked", "found"), [(3, 3), (None, 2)])
-def test_torch_and_blas_compute_with_as_many_threads_as_asked_and_then_as_before(asked, found):
+def test_torch_threads_sets_and_restores_thread_counts(asked, found):
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     blas = blas_threads()
     try:
-        with computing_with(asked):
+        with torch_threads(asked):
             assert torch.get_num_threads() == found
             assert blas_threads() == {found}
         assert torch.get_num_threads() == 2

@@ -72,7 +72,7 @@ def test_twice_the_weights_are_twice_the_supervised_terms(name, split, backbone,
         assert two[term] == one[term]
 
 
-def test_soft_weights_act_per_anchor_and_an_image_of_weight_0_is_nowhere(split, backbone, bank, monkeypatch):
+def test_soft_weights_act_per_anchor_and_weight_0_removes(split, backbone, bank, monkeypatch):
     """By hand, from the projections of each step: Eq. 2 without the image among anchors, positives and negatives."""
     weight = np.where(np.arange(N_LABELED) == 0, 0.0, np.where(np.arange(N_LABELED) % 2, 1.5, 0.5))
     steps, step = [], Training._step

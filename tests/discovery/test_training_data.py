@@ -22,7 +22,7 @@ def split_of(labels, n_unlabeled=5):
     return Split(drawn_images(labels), target.take(range(n_unlabeled)), NEW)
 
 
-def test_labeled_images_come_first_and_classes_are_numbered_by_their_label():
+def test_labeled_images_come_first_in_label_order():
     data = TrainingData.of(split_of([30, 2, 7, 30]))
     assert data.n_labeled == 4
     assert data.labels.tolist() == [2, 0, 1, 2, -1, -1, -1, -1, -1]
@@ -55,7 +55,7 @@ def test_soft_weights_of_0_leave_the_batches_too():
     assert not np.isin(data.batches(100, seed=0).rows(0, n_steps=20), [1, 2]).any()
 
 
-def test_classes_that_guide_come_behind_the_known_ones_and_have_batches_of_their_own():
+def test_guide_classes_follow_known_ones_in_separate_batches():
     split = replace(split_of([3, 3, 8, 9, 5]), guide_classes=(3, 5))
     data = TrainingData.of(split, np.array([1.0, 1, 1, 1, 0]), held_out_share=0.5)
     assert data.known_labels == (8, 9)
@@ -168,7 +168,7 @@ def test_classes_of_one_name_in_two_sets_of_a_pool_stay_two():
     assert dropped.known_labels == (0, 2, 3)
 
 
-def test_categories_are_those_of_the_target_and_every_kept_class_it_lacks():
+def test_categories_include_kept_classes_the_target_lacks():
     assert total_categories(kept={0, 1, 5, 6}, own={0, 1}, n_target=4) == 6
     assert total_categories(kept={0, 5}, own={0, 1}, n_target=4) == 5  # 1 was dropped, and is still in the target
     assert total_categories(kept=set(), own=(), n_target=4) == 4
@@ -193,7 +193,7 @@ def test_images_keep_their_ids_and_order(split):
     assert data.images.ids == split.labeled.ids + split.unlabeled.ids
 
 
-def test_a_target_image_that_is_labeled_too_is_seen_once_and_keeps_its_label():
+def test_labeled_target_image_is_seen_once():
     labeled = drawn_images([3, 3, 8, 9])
     others = drawn_images([0] * 3, seed=1)
     target = ImageSet.concat([others.take([0]), labeled.take([2, 0]), others.take([1, 2])]).without_labels()

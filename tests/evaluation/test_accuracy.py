@@ -234,7 +234,7 @@ def test_names_agree_with_the_formula_as_loops(images):
     assert found.sum() == n_right_as_loops(y_true.tolist(), y_pred.tolist(), called.tolist())
 
 
-def test_names_must_be_right_and_unnamed_clusters_match_new_classes_only():
+def test_unnamed_clusters_match_new_classes_only():
     y_true = np.array([0, 0, 1, 1, 2, 2, 2])
     y_pred = np.array([0, 0, 5, 5, 6, 6, 0])
     called = np.array([0, 1, UNLABELED, UNLABELED, UNLABELED, UNLABELED, 0])

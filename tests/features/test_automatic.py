@@ -43,7 +43,7 @@ def machine(monkeypatch):
     return make
 
 
-def test_dino_is_taken_where_it_is_here_and_the_small_one_where_there_is_no_gpu(machine):
+def test_automatic_backbone_prefers_local_dino_small_without_gpu(machine):
     assert machine(SMALL, BASE, *LITE, hub=True) == []
     assert choose_backbone("cpu").name == SMALL
     assert choose_backbone("cuda").name == BASE
@@ -58,7 +58,7 @@ def test_else_it_is_fetched(machine):
     assert fetched == [BASE, SMALL]
 
 
-def test_else_the_best_network_of_a_package_is_taken_and_the_reason_and_the_cost_are_said(machine):
+def test_automatic_backbone_falls_back_to_a_package_with_reason(machine):
     machine(*LITE[1:])
     name, why = choose_backbone("cpu")
     assert name == "efficientnet_lite1"

@@ -65,7 +65,7 @@ def test_the_tuned_state_restores_a_run(images):
         other.load_tuned_state({})
 
 
-def test_fingerprints_tell_networks_apart_and_the_prefix_one_survives_tuning():
+def test_prefix_fingerprint_survives_tuning():
     first, again = (Backbone(tiny(), "tiny", SMALL) for _ in range(2))
     assert first.fingerprint == again.fingerprint
     assert first.fingerprint != Backbone(tiny(), "other", SMALL).fingerprint

@@ -129,7 +129,7 @@ def test_open_views_knows_both_ways(tmp_path):
     torch.testing.assert_close(stored.batch(rows, views)[0], fresh.batch(rows, views)[0], rtol=1e-2, atol=1e-2)
 
 
-def test_a_bank_that_another_process_has_built_is_read_unchecked_and_never_built(tmp_path, monkeypatch):
+def test_bank_of_another_process_is_read_and_never_built(tmp_path, monkeypatch):
     rows, views = np.array([3, 0]), np.array([1, 0])
     built = bank_of(tmp_path, noise(4)).build().batch(rows, views)
     monkeypatch.setattr(array_files, "is_intact", None)
@@ -294,7 +294,7 @@ def build_with_small_files(root):
         sys.stdout.write(str(error))
 
 
-def test_a_full_disk_is_an_error_that_says_what_to_do_and_leaves_nothing_behind(tmp_path):
+def test_full_disk_raises_with_advice_and_leaves_no_files(tmp_path):
     pytest.importorskip("resource")
     code = (
         f"import runpy, sys, pathlib; runpy.run_path({__file__!r})['build_with_small_files'](pathlib.Path(sys.argv[1]))"

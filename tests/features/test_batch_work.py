@@ -18,7 +18,7 @@ from justright.utils.parallel import ENGINES
 
 @pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("name", FAR_ENGINES)
-def test_another_engine_gives_the_bytes_of_one_process_though_workers_are_killed(with_bad, tmp_path, name):
+def test_engine_is_byte_identical_with_killed_workers(with_bad, tmp_path, name):
     run(with_bad, tmp_path / "here", max_bad=0.1)
     doomed = deadly(with_bad, tmp_path / "marks")
     with ENGINES[name](1) as engine:

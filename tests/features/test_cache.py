@@ -74,7 +74,7 @@ def test_the_environment_says_where_and_how_much(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "", '{"backbone": 3}', '{"backbone": {}}'])
-def test_a_damaged_key_is_left_out_of_the_list_and_written_again_when_it_is_used(tmp_path, features, text, caplog):
+def test_damaged_key_is_skipped_and_rewritten_on_use(tmp_path, features, text, caplog):
     cache = filled(tmp_path, features)
     (cache.section(KEY).folder / "key.json").write_text(text)
     assert cache.sections() == []
@@ -107,7 +107,7 @@ def test_clearing_leaves_what_another_process_writes_at_this_moment(tmp_path, fe
     assert [each["images"] for each in cache.sections()] == [3]
 
 
-def test_a_section_that_was_cleared_while_it_is_used_is_listed_again_with_its_next_block(tmp_path, features):
+def test_cleared_section_is_listed_again_after_its_next_block(tmp_path, features):
     cache = FeatureCache(tmp_path)
     section = cache.section(KEY)
     FeatureCache(tmp_path).clear()
@@ -116,7 +116,7 @@ def test_a_section_that_was_cleared_while_it_is_used_is_listed_again_with_its_ne
     assert [each["images"] for each in cache.sections()] == [3]
 
 
-def test_features_that_a_kill_left_without_ids_are_cleared_once_they_are_old(tmp_path, features):
+def test_old_features_without_ids_are_cleared(tmp_path, features):
     cache = filled(tmp_path, features)
     for ids in tmp_path.glob("*/*.ids.npy"):
         ids.unlink()
@@ -212,7 +212,7 @@ def damaged(path, how, other):
 
 @pytest.mark.parametrize("how", ["header", "bit", "zeros", "cut", "swap"])
 @pytest.mark.parametrize("is_ids", [True, False])
-def test_no_damage_to_ids_or_features_gives_an_image_the_features_of_another(tmp_path, features, how, is_ids):
+def test_damage_never_swaps_features_between_images(tmp_path, features, how, is_ids):
     cache = filled(tmp_path, features)
     files = [file for file in cache.section(KEY).folder.glob("*.npy") if file.name.endswith(".ids.npy") == is_ids]
     damaged(*files[:1], how, files[1])

@@ -16,7 +16,7 @@ def test_every_named_backbone_is_known_to_timm():
         assert timm.is_model(what.architecture.partition(".")[0]), name
 
 
-def test_images_are_prepared_as_the_field_does_unless_the_network_wants_them_otherwise():
+def test_preprocessing_follows_the_field_unless_the_network_differs():
     assert ImageRecipe(**BACKBONES["dinov2_vitb14"].recipe) == ImageRecipe()
     assert ImageRecipe(**BACKBONES["efficientnet_lite1"].recipe).resolution == 240
     assert ImageRecipe(**BACKBONES["glyph_vit"].recipe) == embedded.RECIPE

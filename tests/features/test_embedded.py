@@ -71,6 +71,6 @@ def test_it_takes_images_of_other_sizes_and_finds_much_the_same_in_them(backbone
     assert large.stored_shapes != backbone.stored_shapes
 
 
-def test_a_size_that_has_no_whole_number_of_patches_is_refused_with_one_that_has():
+def test_size_not_divisible_by_patches_raises_with_advice():
     with pytest.raises(JustrightError, match=r"images of 70 pixels for glyph_vit(.|\n)*--img-size 64"):
         load_backbone("glyph_vit", img_size=70)

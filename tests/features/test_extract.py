@@ -84,7 +84,7 @@ def test_nothing_to_do_is_said_clearly(drawn, tmp_path):
         run(drawn.take([]), tmp_path / "t")
 
 
-def test_features_of_another_network_are_refused_before_all_images_are_read(drawn, tmp_path, monkeypatch):
+def test_features_of_another_network_are_rejected_early(drawn, tmp_path, monkeypatch):
     run(drawn, tmp_path / "f")
     monkeypatch.setattr("justright.features.extract._content_ids", lambda *_: pytest.fail("images are read"))
     with pytest.raises(StoreMismatchError, match="pooling"):

@@ -151,7 +151,7 @@ def test_bad_images_alone_are_refused_by_name(make_tree, backbone, tmp_path):
         extract(open_folder(root), backbone, tmp_path / "features", banks=tmp_path / "banks", max_bad=1.0)
 
 
-def test_what_is_staged_is_listed_and_goes_with_the_banks_of_its_network(backbone, tmp_path):
+def test_staged_views_are_listed_and_cleared_with_banks(backbone, tmp_path):
     extract(noise(N), backbone, tmp_path / "features", banks=tmp_path / "banks")
     (listed,) = KeptBanks(tmp_path / "banks").all()
     assert (listed["backbone"], listed["transform"], listed["views"]) == ("tiny", "plain", 0)

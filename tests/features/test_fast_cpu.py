@@ -46,7 +46,7 @@ def test_stored_views_are_those_of_torch_up_to_rounding(backbone, installed):
     torch.testing.assert_close(fast, slow, rtol=0, atol=1e-5 * slow.abs().max().item())
 
 
-def test_features_are_those_of_torch_up_to_rounding_and_say_what_computed_them(backbone, installed):
+def test_features_agree_with_torch_and_record_the_engine(backbone, installed):
     network = FeatureNetwork(backbone, 3, "float32", "class")
     with torch.inference_mode():
         slow = backbone.suffix(backbone.cut.prefix(images())).numpy()
@@ -62,7 +62,7 @@ def test_neither_batch_nor_thread_changes_a_bit(backbone, installed):
             assert torch.equal(found, whole)
 
 
-def test_a_changed_network_is_not_computed_with_what_was_compiled_before(backbone, installed):
+def test_changed_network_is_compiled_again(backbone, installed):
     changed = copy.deepcopy(backbone)
     before = changed.prefix(images())[0]
     with torch.no_grad():
@@ -96,7 +96,7 @@ def test_without_the_extra_torch_computes(backbone, absent):
     assert "runtime" not in FeatureNetwork(plain, 2, "float32", "class").key()["computation"]
 
 
-def test_what_cannot_be_converted_or_comes_out_otherwise_stays_with_torch(installed, monkeypatch):
+def test_unconvertible_network_falls_back_to_torch(installed, monkeypatch):
     class Odd(nn.Module):
         def forward(self, x):
             return x.median(dim=1).values.sort(dim=1, stable=True).values

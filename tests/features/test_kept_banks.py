@@ -66,7 +66,7 @@ def test_the_banks_of_one_backbone_or_one_bank_are_cleared_alone(root):
     assert kept.clear() == 3000
 
 
-def test_a_bank_without_an_index_is_listed_and_cleared_and_no_banks_are_none(root, caplog):
+def test_bank_without_index_is_listed_and_cleared(root, caplog):
     (root / "old" / "index.json").write_text("[]")
     kept = KeptBanks(root)
     (bank,) = [bank for bank in kept.all() if bank["name"] == "old"]
@@ -116,7 +116,7 @@ def test_a_bank_that_another_machine_reads_stays_until_it_falls_silent(root):
     assert names(kept) == []
 
 
-def test_a_bank_that_another_process_removes_at_this_moment_is_passed_over(root, monkeypatch):
+def test_bank_removed_meanwhile_is_skipped(root, monkeypatch):
     about = cache._describe_bank
 
     def remove_first(folder):

@@ -27,7 +27,7 @@ def test_features_of_two_backbones_are_not_compared():
     one.require_comparable(Header([4], "float16", backbone={"name": "a"}, data={"images": 3}))
 
 
-def test_ids_that_somebody_gave_are_part_of_the_data_and_content_is_not_named_by_them():
+def test_given_ids_are_part_of_the_data_fingerprint():
     table = pa.table({"id": pa.array([None, "b"]), "path": ["x", "y"]})
     plain = data_fingerprint(["a", "b"], table)
     assert plain == data_fingerprint(["a", "b"], table.drop_columns("id"))

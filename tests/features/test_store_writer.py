@@ -92,7 +92,7 @@ def place(tmp_path, home):
     return RemotePath(f"memory://{tmp_path.name}/store")
 
 
-def test_extraction_leaves_the_bytes_of_a_store_here_and_nothing_in_between(drawn, tmp_path, place, home):
+def test_remote_store_equals_local_without_leftovers(drawn, tmp_path, place, home):
     here, there = run(drawn, tmp_path / "here"), run(drawn, str(place))
     differing = {"index.parquet", HEADER}  # how images are seen from the store, and the hash of that
     for name in set(FILES) - differing:
@@ -117,7 +117,7 @@ def test_features_are_read_like_an_array(table, place):
     assert labeled_and_target(there, there)[0].shape == (20, 4)
 
 
-def test_before_the_header_there_is_no_store_and_the_next_call_delivers_it(drawn, tmp_path, place, monkeypatch):
+def test_store_appears_with_its_header(drawn, tmp_path, place, monkeypatch):
     plainly = RemotePath.put
 
     def torn(self, file):
@@ -157,7 +157,7 @@ def test_other_features_are_replaced_only_if_asked_for(table, place):
     assert len(other.write(place, overwrite=True)) == 2
 
 
-def test_what_another_time_left_in_between_is_not_taken_for_these_features(table, place):
+def test_leftovers_of_another_extraction_are_ignored(table, place):
     assert not begin_store(place, table.take([0]).header)
     assert not begin_store(place, table.header)
     assert len(table.write(place)) == 10

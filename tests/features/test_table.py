@@ -87,7 +87,7 @@ def test_rows_and_index_must_agree(table):
 
 
 @pytest.mark.parametrize("is_finished", [True, False])
-def test_other_features_under_the_same_ids_are_not_taken_for_those_of_a_store(tmp_path, is_finished):
+def test_changed_features_with_equal_ids_are_detected(tmp_path, is_finished):
     first, second = (FeatureTable.of(np.full((3, 2), number, np.float32)) for number in (1, 2))
     if is_finished:
         first.write(tmp_path / "t")

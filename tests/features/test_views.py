@@ -30,7 +30,7 @@ def files(bank):
 
 @pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("name", FAR_ENGINES)
-def test_another_engine_gives_the_bytes_of_one_process_though_a_worker_is_killed(drawn, tmp_path, name):
+def test_engine_is_byte_identical_with_a_killed_worker(drawn, tmp_path, name):
     here = bank_of(tmp_path / "here", drawn.take(FEW)).build()
     doomed = deadly(drawn.take(FEW), tmp_path / "marks")
     with ENGINES[name](1) as engine:
@@ -45,7 +45,7 @@ def work_on(images, backbone):
     return ViewWork(images.readers, drawer, layout, backbone, tools(backbone.device))
 
 
-def test_pixels_that_another_device_computes_with_become_the_same_records(drawn):
+def test_pixels_of_another_device_give_the_same_records(drawn):
     images, backbone = drawn.take(FEW).with_ids(), tiny()
     task, work = ViewTask(sent(images, range(2)), [0, 1], [0, 5]), work_on(images, backbone)
     later = [work.records(backbone, views) for views in replace(work, backbone=None)(task)]

@@ -65,7 +65,7 @@ def test_weight_0_removes_an_image():
     assert loss(changed, labels, weight) == loss(logits, labels, weight)
 
 
-def test_weight_0_without_a_prototype_counts_among_the_labeled_and_adds_nothing():
+def test_weight_0_without_prototype_counts_as_labeled():
     loss, (_, logits, labels, weight) = WeightedCrossEntropy(), draw_batch()
     weight[0] = 0
     foreign = labels.clone()
@@ -153,7 +153,7 @@ def test_gradient_of_the_distillation_agrees_with_finite_differences():
     assert torch.autograd.gradcheck(lambda x: DistillationLoss()(x, teacher_logits, 0.07), logits)
 
 
-def test_no_gradient_reaches_the_teacher_not_even_where_it_is_the_student():
+def test_teacher_gets_no_gradient():
     logits = draw_batch().logits
     assert torch.equal(
         gradient(lambda x: DistillationLoss()(x, x, 0.05), logits),

@@ -10,7 +10,7 @@ from justright.losses import SelfContrastiveLoss, WeightedSupConLoss
 from justright.losses.contrastive import pair_logits
 
 
-def test_holds_cosines_over_the_temperature_and_minus_infinity_for_a_row_with_itself():
+def test_pair_logits_are_scaled_cosines_with_masked_diagonal():
     logits = pair_logits(torch.tensor([[2.0, 0.0], [0.0, 3.0], [-1.0, 0.0]]), 0.5)
     assert logits.tolist() == [[-torch.inf, 0, -2], [0, -torch.inf, 0], [-2, 0, -torch.inf]]
 
@@ -122,7 +122,7 @@ def test_weights_of_1_are_exactly_the_unweighted_loss():
     assert loss(z, labels, torch.ones_like(labels, dtype=z.dtype)) == loss.per_image(z, labels).sum() / n_rows
 
 
-def test_weight_0_removes_an_anchor_that_stays_positive_and_negative_of_the_others():
+def test_weight_0_removes_the_anchor_but_not_its_pairs():
     loss, (z, _, labels, weight) = WeightedSupConLoss(), draw_batch()
     weight[0] = 0
     values = loss.per_image(z, labels)
@@ -168,7 +168,7 @@ def test_with_one_view_an_image_alone_in_its_class_counts_0():
     assert gradient(lambda z: WeightedSupConLoss().per_image(z, labels[2:]).sum(), z[:1, 2:]).isfinite().all()
 
 
-def test_for_the_supervised_loss_the_order_of_images_and_of_views_does_not_matter():
+def test_supervised_loss_ignores_order_of_images_and_views():
     loss, (z, _, labels, weight) = WeightedSupConLoss(0.3), draw_batch()
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(1))
     assert torch.allclose(loss.per_image(z[:, order], labels[order]), loss.per_image(z, labels)[:, order])

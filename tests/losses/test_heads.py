@@ -10,7 +10,7 @@ from justright.losses.classification import log_probability
 from justright.losses.heads import ProjectionHead, PrototypeClassifier, cosine_logits, random_vectors
 
 
-def test_is_a_weight_normed_linear_layer_of_gain_1_with_the_same_gradient():
+def test_equals_a_weight_normed_linear_layer():
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(5, 4, generator=generator, dtype=torch.float64)
     vectors = torch.randn(3, 4, generator=generator, dtype=torch.float64)
@@ -27,7 +27,7 @@ def test_is_a_weight_normed_linear_layer_of_gain_1_with_the_same_gradient():
     assert torch.allclose(vectors.grad, direction.grad)
 
 
-def test_stays_in_single_precision_under_autocast_and_for_half_precision_rows():
+def test_computes_in_float32_under_autocast():
     generator = torch.Generator().manual_seed(0)
     rows, vectors = torch.randn(5, 64, generator=generator), torch.randn(3, 64, generator=generator)
     with torch.autocast("cpu", dtype=torch.bfloat16):

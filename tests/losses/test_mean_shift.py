@@ -91,7 +91,7 @@ def test_autocast_does_not_lower_the_precision():
     assert torch.equal(under_autocast, MeanShiftLoss()(z, memory))
 
 
-def test_the_objective_is_both_losses_in_their_shares_and_weights_act_on_labels_alone():
+def test_objective_is_weighted_sum_and_weights_act_on_labels_only():
     batch = draw_batch()
     memory, settings = memory_of(batch.projections.shape[-1]), CMSSettings(supervised_share=0.3)
     total, terms = CMSObjective(settings)(batch.projections, memory, batch.labels, batch.weight)

@@ -32,7 +32,7 @@ def test_terms_carry_no_gradient():
     assert not any(term.requires_grad for term in parts.terms.values())
 
 
-def test_gradient_of_the_contrastive_losses_agrees_with_finite_differences():
+def test_contrastive_gradient_agrees_with_finite_differences():
     z, _, labels, weight = small_batch()
     assert torch.autograd.gradcheck(lambda z: ContrastiveObjective()(z, labels, weight).total, z.requires_grad_())
 
@@ -51,7 +51,7 @@ def test_agrees_with_eq_6_written_as_loops_for_simgcd():
     assert total.item() == pytest.approx(eq_6_as_loops(batch, logits, 0.07), rel=1e-12)
 
 
-def test_agrees_with_eq_6_written_as_loops_for_a_mean_teacher_with_one_weak_view():
+def test_agrees_with_eq_6_as_loops_with_a_mean_teacher():
     batch, weak = draw_batch(), draw_batch(seed=1).logits[:1]
     z, logits, labels, weight = batch
     total, _ = SimGCDObjective()(z, logits, weak, labels, weight, temperature_teacher=0.04)
@@ -105,7 +105,7 @@ def test_halving_every_weight_halves_what_is_learned_from_labels_only():
         assert half[name] == whole[name]
 
 
-def test_weights_can_be_kept_out_of_the_contrastive_loss_as_in_the_public_code():
+def test_weigh_contrastive_false_ignores_weights_in_eq_2():
     z, logits, labels, weight = draw_batch()
     objective = SimGCDObjective(SimGCDSettings(weigh_contrastive=False))
     _, terms = objective(z, logits, logits, labels, weight / 2, temperature_teacher=0.07)

@@ -9,7 +9,7 @@ import torch
 
 import justright.losses
 
-DOCS = Path(__file__).parents[2] / "docs" / "discovery.md"
+DOCS = Path(__file__).parents[2] / "docs" / "research" / "discovery.md"
 
 
 def section() -> str:

@@ -10,7 +10,7 @@ VALUES = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 LABELS = torch.tensor([0, -1, 7])
 
 
-def test_divides_by_how_many_rows_there_are_not_by_the_sum_of_their_weights():
+def test_divides_by_row_count_not_by_weight_sum():
     mean = labeled_mean(VALUES, LABELS, torch.tensor([0.5, 9.0, 2.0]))
     assert mean.item() == pytest.approx((0.5 * 1 + 2 * 3 + 0.5 * 4 + 2 * 6) / 4)
 

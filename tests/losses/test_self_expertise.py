@@ -98,7 +98,7 @@ def test_views_are_told_apart_as_written_in_loops(smoothing):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.5, 1.0])
-def test_every_row_of_the_target_sums_to_1_and_its_own_cluster_has_no_share_in_it(smoothing):
+def test_target_rows_sum_to_1_without_the_own_cluster(smoothing):
     loss = SmoothedContrastiveLoss(SelExSettings(smoothing=smoothing))
     targets = loss.targets(apart_by_clusters(LEVELS))
     torch.testing.assert_close(targets.sum(dim=1), torch.ones(14))

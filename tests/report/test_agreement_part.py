@@ -124,7 +124,7 @@ def test_of_three_runs_every_pair_is_compared(tmp_path):
     check(part("comparison", "agreement", values))
 
 
-def test_images_are_found_by_content_where_folders_moved_and_some_are_missing(tmp_path):
+def test_images_are_matched_by_content_after_a_move(tmp_path):
     one, other = made(tmp_path / "one", 0, tmp_path / "photos"), made(tmp_path / "other", 0, tmp_path / "moved")
     keep = np.arange(len(other.target))[:0:-1]  # one image less, in another order
     other.target.take(keep).save(other.path / "target.parquet")
@@ -143,7 +143,7 @@ def test_images_are_found_by_content_where_folders_moved_and_some_are_missing(tm
     assert agreement.has_same_images is False
 
 
-def test_files_that_could_not_be_read_and_were_removed_make_no_other_target(tmp_path):
+def test_removed_unreadable_files_keep_the_same_target(tmp_path):
     """The fingerprint of the first run counts a file that nobody could read, and that is gone now."""
     runs = [made(tmp_path / name, n, tmp_path / "photos") for name, n in (("before", 0), ("after", 9))]
     for number, run in enumerate(runs):
@@ -154,7 +154,7 @@ def test_files_that_could_not_be_read_and_were_removed_make_no_other_target(tmp_
     assert len(comparison.agreement.pairs) == 1
 
 
-def test_images_that_are_gone_or_replaced_are_counted_and_the_others_shown(tmp_path):
+def test_missing_and_replaced_images_are_counted(tmp_path):
     one, other = made(tmp_path / "one", 0, tmp_path / "photos"), made(tmp_path / "other", 30, tmp_path / "photos")
     [pair] = compared(one, other).pairs
     first, second = np.flatnonzero(~pair.is_same)[:2].tolist()

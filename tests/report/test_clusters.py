@@ -60,7 +60,7 @@ def test_without_tuned_features_the_frozen_ones_serve(own_run):
     assert "images are sorted by confidence" in text_of(shown(own_run, PageImages(Missing("gone"), 0)))
 
 
-def test_two_kinds_is_shown_with_deciding_images_and_belongs_with_is_not(finished):
+def test_only_two_kinds_is_shown(finished):
     html = shown(finished, PageImages(finished.target, 10**7))
     two, belongs = finished.doubts
     names = [category.name for category in finished.predictions.categories]

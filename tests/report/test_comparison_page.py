@@ -74,7 +74,7 @@ def test_selection_that_did_not_help_is_said_so():
     assert "-1.0 [-8.1, +6.1] 1 / 1 within the noise" in text_of(shown("changes", *runs))
 
 
-def test_of_many_settings_the_best_and_the_worst_are_named_and_the_others_counted():
+def test_best_and_worst_settings_are_named_and_others_counted():
     runs = [fake_run(f"r{n}", accuracy=a, config={"rate": n}) for n, a in enumerate((0.6, 0.9, 0.2, 0.62))]
     runs += [fake_run(f"n{n}", selector="none", config={"rate": n}) for n in range(4)]
     said = text_of(shown("verdict", *runs))
@@ -82,7 +82,7 @@ def test_of_many_settings_the_best_and_the_worst_are_named_and_the_others_counte
     assert re.findall(r"(r\d) : New ([+-]\d+)", said) == [("r1", "+30"), ("r2", "-40")]
 
 
-def test_the_page_begins_with_the_verdict_and_the_chart_and_settings_come_last(compared):
+def test_page_starts_with_verdict_and_ends_with_settings(compared):
     comparison, html = compared
     assert re.findall(r"<h2>(.*?)</h2>", html)[-2:] == ["Settings", "Timings"]
     top = html.partition("<nav")[0]
@@ -107,7 +107,7 @@ def test_without_a_run_to_compare_with_nothing_is_claimed():
     assert page_of(fake_run("a", accuracy=None), fake_run("b", accuracy=None)).scores() is None
 
 
-def test_without_truth_the_page_shows_agreement_and_no_part_that_has_nothing_to_say(tmp_path):
+def test_without_truth_the_page_shows_agreement_and_no_empty_part(tmp_path):
     runs = [make_run(tmp_path / name, per_class=6, n_wrong=n) for name, n in (("one", 5), ("other", 25))]
     for run in runs:
         for name in ("scores.json", "truth.parquet", "weights.parquet", "weights.classes.parquet", "metrics.jsonl"):

@@ -25,7 +25,7 @@ def test_a_figure_takes_the_colors_of_the_page_and_any_script():
     assert 'aria-label="what &lt; it &#34;shows&#34;"' in html
 
 
-def test_ids_of_two_figures_do_not_meet_and_a_document_is_taken_as_it_is():
+def test_ids_of_two_figures_are_distinct():
     figure = Figure()
     figure.subplots()
     first, second = (for_page(to_svg(figure), name, "") for name in ("one", "two"))

@@ -39,7 +39,7 @@ def test_what_is_near_lies_near(tables):
     assert "60 of 60 labeled and 40 of 40 target images" in caption
 
 
-def test_groups_that_a_flat_projection_lays_over_each_other_are_told_apart():
+def test_map_separates_groups_that_pca_overlaps():
     """Eight groups in as many directions: in a plane by PCA most neighbors are strangers."""
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(8), 12)

@@ -112,7 +112,7 @@ def test_sheets_of_drawn_images_are_the_same():
     assert PageImages(SmallImages(images), 10**6).sheet(order) == PageImages(images, 10**6).sheet(order)
 
 
-def test_an_image_is_read_once_for_all_sheets_and_a_bad_one_is_told_each_time(make_tree):
+def test_image_is_read_once_for_all_sheets(make_tree):
     root = make_tree({"a": 3})
     (root / "a" / "0.png").write_bytes(b"no image")
     images = SmallImages(open_images(root))

@@ -20,7 +20,7 @@ def row(name, is_guide=False, **values):
     return PaperTableRow("simgcd", name, is_guide, cells=cells)
 
 
-def test_fig_1_has_a_line_for_discovery_and_one_for_transfer_from_the_farthest_part_to_the_nearest():
+def test_fig_1_has_lines_for_discovery_and_transfer():
     parts = [row("part 1 of 2", new=10, probe=50), row("part 2 of 2", new=20, probe=60)]
     learned = [row("transfer, part 1 of 2", new=1, probe=90), row("transfer, part 2 of 2", new=2, probe=80)]
     figure, caption = draw_paper(table([*parts, *learned], ("new", "probe")))
@@ -39,7 +39,7 @@ def test_fig_1_shows_a_guide_beside_a_rival():
     assert names == ["discovery: New", "discovery: New, pool as a guide"]
 
 
-def test_fig_3_stacks_what_new_images_were_taken_for_and_leaves_out_what_is_not_known():
+def test_fig_3_stacks_errors_of_new_images():
     rows = [row("similar", new=50, new_as_old=30, new_as_new=20), row("out of domain", new=40)]
     figure, caption = draw_paper(table(rows, ("new", "new_as_old", "new_as_new")))
     bars = [(bar.get_x(), bar.get_width()) for bar in figure.axes[0].patches]
@@ -66,7 +66,7 @@ def page_of(table, tables, claims, folder):
     return (folder / "page.html").read_text()
 
 
-def test_the_page_shows_every_table_the_claims_and_a_figure_and_escapes_names(tmp_path):
+def test_paper_page_shows_tables_claims_and_figure(tmp_path):
     odd = [TABLES[0]._replace(title="<b>tab2</b>"), *TABLES[1:-1]]
     page = page_of(TABLE, odd, CLAIMS, tmp_path)
     assert "56.5 ±0.7" in page

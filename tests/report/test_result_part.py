@@ -88,7 +88,7 @@ def test_what_is_not_there_is_not_said(case, said):
     assert told(*case) == said
 
 
-def test_a_published_assignment_says_what_its_confidence_rests_on_and_expects_no_number(own_run):
+def test_published_assignment_states_basis_of_confidence(own_run):
     about = own_run.about | {"answer": "method", "expected_right": None, "calibrated_on": "held-out labeled images"}
     own_run.save_about(about)
     said = text_of(shown(RunFolder.open(own_run.path)))
@@ -97,7 +97,7 @@ def test_a_published_assignment_says_what_its_confidence_rests_on_and_expects_no
     assert "uncertain" not in said
 
 
-def test_a_run_of_an_earlier_version_is_shown_without_what_it_does_not_say(own_run):
+def test_run_of_an_earlier_version_is_shown(own_run):
     about = {name: each for name, each in own_run.about.items() if name not in ("expected_right", "calibrated_on")}
     own_run.save_about(about)
     said = text_of(shown(RunFolder.open(own_run.path)))

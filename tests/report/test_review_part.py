@@ -95,7 +95,7 @@ def summary(run) -> str:
     return text_of(html_checks.part("run", "review_summary", {name: values[name] for name in ("review", "command")}))
 
 
-def test_the_summary_counts_clusters_and_reviewers_and_gives_the_interval(finished, monkeypatch):
+def test_review_summary_has_counts_and_interval(finished, monkeypatch):
     checked = CheckedAccuracy(0.8125, 0.71, 0.889, 0.95, 30, 240, 30.0, 0.64, 0.91, 210)
     review = Review(("anna", "ben"), 24, {"open": 18, "kept": 4, "disputed": 2}, checked, {}, (), 210)
     monkeypatch.setattr(clusters, "findings", lambda run: review)

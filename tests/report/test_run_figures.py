@@ -56,7 +56,7 @@ def test_dots_lie_at_the_scores_with_their_intervals():
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["$a$", "b"]
 
 
-def test_dots_of_a_suite_lie_at_the_changes_and_the_baseline_has_no_line():
+def test_suite_dots_are_at_the_changes():
     rows = [
         SettingRow("own", 2, 2, 0.5, 0.5, 0.5, None, None, 0),
         SettingRow("$all$", 2, 2, 0.6, 0.5, 0.6, (0.1, 0.05, 0.15), (0.1, 0.0, 0.2), 2),

@@ -49,7 +49,7 @@ BAD = [
 ]
 
 
-def test_every_part_is_there_and_linked_the_result_first_and_settings_last(report):
+def test_report_links_every_part_in_order(report):
     checker = check(report)
     assert re.findall(r"<h2>(.*?)</h2>", report) == FIRST + PARTS
     anchors = re.findall(r'<li><a href="#(\w+)">', report)

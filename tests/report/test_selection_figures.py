@@ -86,7 +86,7 @@ def test_a_file_without_the_threshold_is_drawn_without_its_line(weighed):
     assert "threshold" not in to_svg(without)
 
 
-def test_classes_of_a_selector_that_is_not_known_here_are_ranked_by_what_the_file_says(weighed):
+def test_unknown_selector_is_ranked_from_its_file(weighed):
     for name, selector in (("bins", SETTINGS["bins"]), ("beta", SETTINGS["soft"]), ("none", UniformSelector())):
         result = weighed(name, selector)
         other = Selection(result.images, result.classes, result.about | {"selector": "magic"})

@@ -87,7 +87,7 @@ def flag():
     ACTIONS.remove("flag")
 
 
-def test_an_action_from_outside_the_package_is_served_logged_told_undone_and_read_again(opened, run, flag):
+def test_external_action_is_served_logged_undone_and_replayed(opened, run, flag):
     def send(client, number, action):
         seq = client.get("/status").json()["seq"]
         body = {"id": f"{number:032x}", "base": seq, "reviewer": "anna", "action": action}
@@ -132,10 +132,10 @@ def test_a_second_action_of_one_name_is_refused():
 
 
 @pytest.mark.parametrize("name", ACTIONS)
-def test_every_action_has_its_name_a_line_about_it_and_a_place_in_the_documentation(name):
+def test_every_action_is_named_and_documented(name):
     assert ACTIONS[name].do == name
     assert ACTIONS.about(name)
-    assert f"| `{name}` |" in (Path(__file__).parents[2] / "docs" / "review.md").read_text(encoding="utf-8")
+    assert f"| `{name}` |" in (Path(__file__).parents[2] / "docs" / "howto" / "review.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["split", "redo"])

@@ -37,7 +37,7 @@ def test_reviewers_are_compared_on_what_both_judged(opened, say):
     assert (dispute["cluster"], dispute["said"]) == (1, {"anna": "keep", "ben": "reject"})
 
 
-def test_names_are_compared_and_keeping_a_named_cluster_agrees_with_its_name(opened, say):
+def test_keeping_a_named_cluster_agrees_with_its_name(opened, say):
     new = next(c for c, label in opened.state.labels.items() if label.kind == "discovered")
     say(opened, "keep", by="dan", cluster=new)  # before it had a name: no word about the name
     say(opened, "name", cluster=new, name="goose")

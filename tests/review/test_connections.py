@@ -67,7 +67,7 @@ def test_for_one_stranger_more_the_oldest_is_closed_and_no_other(patient):
             assert each.recv(12) == b"HTTP/1.1 421"
 
 
-def test_who_has_shown_the_token_keeps_the_connection_however_many_strangers_come(patient):
+def test_authorized_connection_survives_many_unauthorized_ones(patient):
     with httpx.Client() as client, ExitStack() as open_:
         client.get(patient.url).raise_for_status()
         with patient.connect(head(patient)) as mine:

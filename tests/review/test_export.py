@@ -84,7 +84,7 @@ def test_a_second_run_calls_known_classes_as_the_first_did(reviewed):
     assert set(again.pool.images.classes.values()) == known | {"Sigma, the letter"}
 
 
-def test_with_the_known_classes_it_stands_in_for_the_labeled_set_of_the_run(reviewed):
+def test_export_with_known_classes_replaces_the_labeled_set(reviewed):
     reviewed_only, full = labeled_set(reviewed, "again"), labeled_set(reviewed, "again", with_known=True)
     pool = reviewed.run.pool
     known = {c.name for c in reviewed.predictions.categories if c.kind == "known"}
@@ -180,7 +180,7 @@ def test_many_changed_files_are_counted_and_the_first_are_named(run, photos, say
         export(opened, tmp_path / "out", "folders")
 
 
-def test_what_a_review_says_counts_more_than_the_label_that_an_image_had(reviewed):
+def test_review_overrides_the_earlier_label(reviewed):
     run, state = reviewed.run, reviewed.state
     kept, moved, stays = (int(state.rows_of(cluster)[1]) for cluster in (14, 18, 2))
     before = [reviewed.known_classes[1], reviewed.known_classes[1], state.labels[2].name]

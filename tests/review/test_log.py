@@ -173,7 +173,7 @@ def test_a_damaged_count_is_told_and_made_anew(tmp_path, damage, caplog):
     assert read_count(log.saved) == 4
 
 
-def test_a_log_without_a_count_is_read_if_its_last_line_is_whole_or_torn(tmp_path):
+def test_log_without_count_is_read(tmp_path):
     """As it was written before there was a count, or copied alone."""
     path = tmp_path / "log.jsonl"
     written(path).saved.unlink()

@@ -10,7 +10,7 @@ from justright.runs.run_folder import RunFolder
 from justright.utils.errors import DegenerateError
 
 
-def test_every_kind_of_action_can_be_done_and_is_found_again_when_the_review_is_opened_anew(opened, run, say):
+def test_every_action_survives_reopening_the_review(opened, run, say):
     rows = act_in_eight_ways(opened)
     say(opened, "discard", cluster=8)
     row = opened.next_check("anna")

@@ -104,7 +104,7 @@ def pick(page, text):
     page.wait_for_selector("dialog", state="detached")
 
 
-def test_what_is_done_by_keyboard_is_on_disk_through_reload_kill_and_restart(page, live):
+def test_keyboard_actions_survive_kill_and_restart(page, live):
     named = current(page)
     page.keyboard.press("n")
     page.fill("#new-name", "aleph")
@@ -172,7 +172,7 @@ def test_what_is_done_by_keyboard_is_on_disk_through_reload_kill_and_restart(pag
     assert (again.group == found.group).sum() == len(found.group) - 1
 
 
-def test_a_click_while_the_server_is_dead_waits_and_is_done_once_it_is_back(page, live):
+def test_click_is_retried_until_the_server_is_back(page, live):
     kept = current(page)
     live.kill()
     page.keyboard.press("k")
@@ -410,7 +410,7 @@ def test_the_next_cluster_is_the_one_that_pays_most_of_those_left(page, live):
     assert current(page) == second
 
 
-def test_an_image_that_was_replaced_since_the_run_is_not_shown_and_says_so(chromium, run, photos):
+def test_replaced_image_is_not_shown(chromium, run, photos):
     opened = OpenReview(RunFolder.open(run.path))
     first, second = opened.lists.clusters()[:2]
     row, other = (int(opened.lists.images(cluster, "uncertain")[0]) for cluster in (first, second))

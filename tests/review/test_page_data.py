@@ -59,7 +59,7 @@ def test_an_undo_changes_the_clusters_of_what_it_took_back(data, opened, say):
     assert data.status(since=4)["changed"] == [5]
 
 
-def test_a_cluster_tells_what_each_reviewer_said_and_which_others_have_its_name(data, opened, say):
+def test_cluster_lists_reviews_and_equal_names(data, opened, say):
     say(opened, "name", cluster=3, name="goose")
     say(opened, "name", cluster=4, name="goose")
     say(opened, "discard", by="ben", cluster=3)
@@ -71,7 +71,7 @@ def test_a_cluster_tells_what_each_reviewer_said_and_which_others_have_its_name(
     assert (found["same_name"], found["status"], found["n"]) == ([4], "disputed", len(opened.state.rows_of(3)))
 
 
-def test_rejected_images_are_shown_like_a_cluster_and_one_that_is_gone_is_missing(data, opened, say):
+def test_rejected_images_are_shown_like_a_cluster(data, opened, say):
     rows = opened.state.rows_of(2).tolist()
     say(opened, "reject", cluster=2, rows=rows)
     assert (data.cluster(REJECTED)["n"], data.images(REJECTED)["n"]) == (len(rows), len(rows))
@@ -79,7 +79,7 @@ def test_rejected_images_are_shown_like_a_cluster_and_one_that_is_gone_is_missin
         data.cluster(2)
 
 
-def test_images_come_with_confidence_and_whether_they_look_like_no_category_or_were_given(data, opened):
+def test_page_images_have_confidence_neither_and_given(data, opened):
     opened.predictions.is_given[opened.state.rows_of(2)[:2]] = True
     for row, confidence, is_unlike, is_given in data.images(2)["images"]:
         assert is_given == opened.predictions.is_given[row]

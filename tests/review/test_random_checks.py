@@ -54,7 +54,7 @@ def test_a_tie_between_reviewers_counts_as_wrong(opened):
     assert checked_images(opened.state, 1) == {row: True}
 
 
-def test_corrections_leave_the_round_as_it_was_and_a_new_round_draws_afresh(opened, say):
+def test_corrections_keep_the_round_of_checks(opened, say):
     rows = [check(opened, False) for _ in range(3)]
     say(opened, "reject", cluster=int(opened.state.group[rows[0]]), rows=rows[:1])
     assert accuracy(opened.state, opened.predictions.confidence).accuracy == 0

@@ -209,7 +209,7 @@ def test_random_actions_of_three_reviewers_agree_with_the_reference(opened, tmp_
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_logs_with_undos_that_were_not_refused_open_with_every_image_in_a_named_cluster(opened, tmp_path, seed):
+def test_old_logs_with_invalid_undos_open_consistently(opened, tmp_path, seed):
     rng = np.random.default_rng(seed)
     reference = reference_of(opened, is_checked=False)
     for _ in range(60):

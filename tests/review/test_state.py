@@ -36,7 +36,7 @@ def random_action(state, rng):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_undo_all_leads_back_to_the_start_redo_all_to_the_end_and_replay_is_exact(opened, run, say, seed):
+def test_undo_redo_and_replay_are_exact(opened, run, say, seed):
     rng = np.random.default_rng(seed)
     start, n_done = picture_of(opened.state), 0
     while n_done < 40:
@@ -57,7 +57,7 @@ def test_undo_all_leads_back_to_the_start_redo_all_to_the_end_and_replay_is_exac
     assert picture_of(OpenReview(run).state) == end
 
 
-def test_an_action_on_what_changed_meanwhile_is_refused_and_one_on_other_clusters_is_not(opened, say):
+def test_stale_action_is_rejected_only_for_changed_clusters(opened, say):
     say(opened, "name", cluster=1, name="new name")
     for do, fields in [
         ("keep", {"cluster": 1}),
@@ -108,7 +108,7 @@ def test_the_same_request_sent_twice_is_done_once(opened, say):
     assert opened.state.seq == 1
 
 
-def test_reviewers_who_differ_make_a_cluster_disputed_until_one_gives_in(opened, say):
+def test_cluster_is_disputed_until_reviewers_agree(opened, say):
     say(opened, "keep", cluster=0)
     assert opened.state.status(0) == "kept"
     say(opened, "discard", by="ben", cluster=0)
@@ -124,7 +124,7 @@ def test_a_split_opens_the_cluster_again(opened, say):
     assert len(opened.state.rows_of(0)) >= max(len(opened.state.rows_of(c)) for c in made)
 
 
-def test_a_cluster_of_the_review_is_not_called_as_a_class_of_an_earlier_round(opened):
+def test_review_cluster_names_avoid_earlier_classes(opened):
     state = ReviewState(opened.predictions, frozenset({"cluster-90"}))
     assert state.new_group(90).after.name == "cluster-90-new"
     assert state.new_group(91).after.name == "cluster-91"

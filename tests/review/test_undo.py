@@ -106,7 +106,7 @@ def test_a_new_cluster_that_someone_judged_is_not_undone(opened, say):
         say(opened, "undo")
 
 
-def test_a_log_in_which_a_used_cluster_was_taken_back_opens_with_the_cluster_and_a_warning(opened, run, say, caplog):
+def test_undone_cluster_in_use_reopens_with_a_warning(opened, run, say, caplog):
     """Earlier versions wrote such logs, and then could show nothing."""
     rows = opened.state.rows_of(0).tolist()
     [new] = say(opened, "move", cluster=0, rows=rows[:1], to=None).made

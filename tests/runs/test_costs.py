@@ -111,7 +111,7 @@ def test_memory_grows_with_images_and_not_with_views(plan):
     assert stage(plan(views=8), "bank").memory == stage(plan(views=2), "bank").memory
 
 
-def test_processes_share_steps_and_features_and_the_first_does_all_other_work(plan):
+def test_processes_share_steps_and_features(plan):
     """`features_of` splits the rows between processes; k-means and the hierarchy of SelEx run in each of them."""
     for method, settings in (("simgcd", {}), ("simgcd", {"heads_first": 120, "n_epochs": 3})):
         one, four = (plan(replace(WORK, n_devices=n), method, **settings) for n in (1, 4))

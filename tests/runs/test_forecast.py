@@ -44,10 +44,10 @@ def problem():
 def short(monkeypatch):
     """Trainings of a tenth of their usual length."""
     for owner, name, value in (
-        (configs, "FEWEST_STEPS", 4),
-        (configs, "STEPS_A_CATEGORY", 1),
-        (configs, "FEWEST_PASSES", 0.3),
-        (gcd, "FEWEST_STEPS_ON_ACTIVATIONS", 4),
+        (configs, "MIN_STEPS", 4),
+        (configs, "STEPS_PER_CATEGORY", 1),
+        (configs, "MIN_PASSES", 0.3),
+        (gcd, "MIN_STEPS_ON_ACTIVATIONS", 4),
     ):
         monkeypatch.setattr(owner, name, value)
 

@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import silhouette_score
 
 from justright.clustering import SemiSupKMeans
+from justright.clustering.baselines import BASELINES
 from justright.clustering.principal import principal_directions
 from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.configs import Config
@@ -233,6 +234,7 @@ def test_check_is_plain_json():
         "scores": None,
         "trained_share": 1.0,
         "baselines": None,
+        "simple": None,
         "recommended": "gcd",
     }
 
@@ -245,3 +247,27 @@ def test_given_labels_are_not_scored(frozen):
     assert found.clusters[:2].tolist() == [1, 1], "what was given stays"
     scores = found.scored(TRUE[2:], TRUE[2:] < 2, trained.is_given_).scores
     assert scores == {"all": 1.0, "old": 1.0, "new": 1.0}
+
+
+def test_all_simple_methods_are_compared(frozen):
+    found = frozen_check(method(0.1, 1.0), *frozen, with_simple=True)
+    assert set(found.simple) == set(BASELINES)
+    assert found.simple["Ward"] > 0.5
+    assert frozen_check(method(0.1, 1.0), *frozen).simple is None
+
+
+def test_the_best_simple_method_decides():
+    parts = {"n_held_out": 0, "used": (5, 5), "clusters": TRUE}
+    usual = FrozenCheck(None, silhouette=(0.3, 0.4), **parts)
+    assert usual.is_worth_it
+    beaten = FrozenCheck(None, silhouette=(0.3, 0.4), simple={"Ward": 0.9, "k-means": 0.2}, **parts)
+    assert not beaten.is_worth_it
+    assert "0.90 Ward" in beaten.note("simgcd")
+    assert FrozenCheck(None, silhouette=(0.3, 0.4), simple={"Ward": 0.1}, **parts).best_simple == ("k-means", 0.4)
+
+
+def test_the_check_judges_the_categories_that_are_written(frozen):
+    """Two answers of one training differ in what the check says of them."""
+    good, bad = method(0.1, 1.0), method(0.1, 1.0, clusters=np.roll(TRUE, 1) // 2 * 2)
+    bad.own_labels_ = TRUE
+    assert frozen_check(good, *frozen).silhouette[0] > frozen_check(bad, *frozen).silhouette[0] + 0.2

@@ -59,7 +59,7 @@ def test_two_of_one_process_are_two(tmp_path):
     own(tmp_path)
 
 
-def test_a_folder_that_was_made_for_nothing_goes_again_and_one_with_files_stays(tmp_path):
+def test_unused_new_folder_is_removed_unless_it_has_files(tmp_path):
     own(tmp_path / "new")
     assert not (tmp_path / "new").exists()
     with owned(tmp_path / "new"):

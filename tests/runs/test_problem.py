@@ -14,7 +14,7 @@ from justright.runs.problem import OWN, make_problem, named
 from justright.utils.errors import DataError, DegenerateError
 
 
-def test_the_target_goes_on_without_labels_and_its_own_labeled_part_is_known_by_name(make_tree):
+def test_target_has_no_labels_and_own_part_keeps_class_names(make_tree):
     pool = open_images(make_tree({"oak": 2, "elm": 2}, "trees"))
     labeled = open_images(make_tree({"cat": 3}, "labeled", 10))
     target = open_images(make_tree({"cat": 2, "dog": 4}, "photos", 20))
@@ -27,7 +27,7 @@ def test_the_target_goes_on_without_labels_and_its_own_labeled_part_is_known_by_
     assert is_old.sum() == 2, "cats are old, dogs are new"
 
 
-def test_own_classes_keep_their_names_and_those_of_the_pool_say_where_they_are_from(make_tree):
+def test_own_classes_keep_names_and_pool_classes_get_a_prefix(make_tree):
     pool, labeled = open_images(make_tree({"cat": 1}, "trees")), open_images(make_tree({"cat": 3}, "labeled", 10))
     problem = make_problem([pool], labeled, open_images(make_tree({"dog": 2}, "photos", 20)))
     assert list(problem.pool.images.classes.values()) == ["cat", "trees/cat"]
@@ -48,7 +48,7 @@ def test_a_target_without_labels_cannot_judge(make_tree):
         make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target, has_labels=True)
 
 
-def test_labeled_images_that_are_images_of_the_target_are_left_out_and_counted(make_tree):
+def test_labeled_copies_of_target_images_are_counted(make_tree):
     target = open_images(make_tree({"cat": 3, "dog": 4}))
     more = open_images(make_tree({"cat": 2}, "more", 7))
     labeled = ImageSet.concat([target.take([0, 1]), more])
@@ -62,7 +62,7 @@ def test_labeled_images_that_are_images_of_the_target_are_left_out_and_counted(m
     assert again.pool.images.ids == problem.pool.images.ids
 
 
-def test_where_every_labeled_image_is_a_copy_nothing_is_left_to_learn_from(make_tree):
+def test_only_copies_as_labels_raise(make_tree):
     target = open_images(make_tree({"cat": 3, "dog": 4}))
     with pytest.raises(DegenerateError, match="all 2 labeled images"):
         make_problem([], target.take([0, 1]), target).without_copies()
@@ -100,7 +100,7 @@ def table_of(images) -> FeatureTable:
     return FeatureTable.of(np.zeros((len(images), 2), np.float32), id=ids, **columns)
 
 
-def test_images_go_on_with_the_ids_of_their_features_and_are_not_hashed_again(make_tree, monkeypatch):
+def test_images_reuse_ids_of_their_features(make_tree, monkeypatch):
     problem = make_problem(
         [open_images(make_tree({"oak": 2}, "trees"))], None, open_images(make_tree({"cat": 3}, "photos", 9))
     )
@@ -111,7 +111,7 @@ def test_images_go_on_with_the_ids_of_their_features_and_are_not_hashed_again(ma
     assert found.target.paths == problem.target.paths
 
 
-def test_the_truth_names_images_as_the_predictions_do_even_where_two_share_a_path(make_tree, tmp_path):
+def test_truth_and_predictions_share_ids_for_equal_paths(make_tree, tmp_path):
     target = open_images(make_tree({"cat": 2, "dog": 2}))
     same = ImageSet(with_columns(target.table, {"path": pa.array(["0.png"] * 4)}), target.readers)  # of four archives
     problem = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, same, has_labels=True)
@@ -136,7 +136,7 @@ def test_images_without_features_are_left_out_by_row(make_tree):
         problem.with_ids_of(table, table_of(problem.target))
 
 
-def test_of_two_images_with_one_path_only_the_unreadable_one_is_left_out(make_tree, tmp_path):
+def test_only_the_unreadable_of_two_equal_paths_is_skipped(make_tree, tmp_path):
     roots = [make_tree({"": 30}, name, first) for name, first in (("morning", 0), ("evening", 50))]
     (roots[0] / "7.png").write_bytes(b"no picture")
     sets = [named(open_images(root), "photos") for root in roots]

@@ -33,7 +33,7 @@ def test_the_scale_is_small_on_a_cpu_unless_asked_for():
     assert resolve_scale("paper", "cpu") == "paper"
 
 
-def test_at_the_scale_of_the_paper_the_data_set_sets_the_entropy_unless_somebody_else_does():
+def test_paper_scale_takes_entropy_from_the_data_set():
     cars = with_published_settings(RunSpec(scale="paper"), ["cars"])
     assert cars.settings == {"entropy_scale": 1.0}
     assert (
@@ -81,13 +81,13 @@ def test_the_preset_official_selects_by_beta_among_own_labels_too():
     assert (plain.selector, plain.select_labeled) == ("none", False)
 
 
-def test_the_preset_paper_makes_the_pool_a_rival_and_keeps_a_named_selector():
+def test_paper_preset_makes_the_pool_a_rival():
     assert requested(preset="paper").pool_role == "rival"
     assert requested(preset="paper", selector="bins").selector == "bins"
     assert requested(preset="paper").settings.get("weigh_contrastive") is None
 
 
-def test_the_answer_is_the_published_one_for_the_paper_and_joint_otherwise():
+def test_answer_is_joint_except_for_the_paper():
     assert requested().answer == "joint"
     assert requested(scale="paper").answer == requested(preset="paper").answer == "method"
     assert requested(preset="paper", answer="joint").answer == "joint"

@@ -104,7 +104,7 @@ def test_a_run_says_what_it_expects_of_images_and_clusters(finished):
         assert set(found.cluster[list(doubt.rows)].tolist()) == {doubt.category}
 
 
-def test_a_published_assignment_leaves_purity_empty_and_expects_no_number(problem, backbone, tmp_path):
+def test_published_assignment_has_no_expected_purity(problem, backbone, tmp_path):
     run = Run(problem, spec_of(answer="method"), tmp_path / "run", backbone).all()
     assert (run.expected, run.doubts) == (None, [])
     rows = pyarrow.csv.read_csv(run.path / "clusters.csv").to_pylist()
@@ -122,7 +122,7 @@ def known_names(run) -> list[str]:
     return [category.name for category in run.predictions.categories if category.kind == "known"]
 
 
-def test_categories_are_those_of_the_target_and_none_is_a_class_of_the_pool(finished, problem):
+def test_no_category_is_a_pool_class(finished, problem):
     assert finished.about["n_categories"] == 22
     assert finished.about["pool_role"] == "guide"
     assert known_names(finished) == [problem.pool.images.classes[label] for label in problem.own_classes]
@@ -153,7 +153,7 @@ def test_as_rivals_kept_classes_of_the_pool_are_categories_too(problem, backbone
     assert known_names(run) == [problem.pool.images.classes[label] for label in sorted(kept)]
 
 
-def test_plain_k_means_gets_the_targets_number_of_categories_whatever_the_pool(problem, backbone, tmp_path):
+def test_plain_kmeans_ignores_the_pool_for_k(problem, backbone, tmp_path):
     for role in ("guide", "rival"):
         spec = spec_of(pool_role=role, method="kmeans", settings={"use_labels": False})
         run = Run(problem, spec, tmp_path / role, backbone).all()
@@ -194,7 +194,7 @@ def test_without_labels_of_its_own_the_target_has_k_new_categories(problem, back
         assert known_names(run) == []
 
 
-def test_a_selector_that_leaves_out_the_whole_pool_leaves_own_labels_alone_and_says_so(problem, backbone, tmp_path):
+def test_empty_selection_keeps_own_labels_and_warns(problem, backbone, tmp_path):
     spec = spec_of(selector="beta", selector_params={"threshold": 1e6}, method="kmeans", settings={})
     run = Run(problem, spec, tmp_path / "run", backbone).all()
     assert (run.selection.weighed.sample_weight == 0).all()
@@ -269,7 +269,7 @@ def test_a_checkpoint_at_another_path_goes_on_and_another_one_does_not(problem, 
         Run(problem, other, tmp_path / "run", backbone).all()
 
 
-def test_another_question_in_the_same_folder_is_refused_with_the_difference(finished, problem, backbone):
+def test_resume_rejects_another_request_with_a_diff(finished, problem, backbone):
     with pytest.raises(DataError, match=r"seed: 0 before, 1 now"):
         Run(problem, spec_of(selector="bins", seed=1), finished.path, backbone).all()
 
@@ -308,9 +308,7 @@ def test_k_is_estimated_once(problem, backbone, tmp_path):
 
 
 @pytest.mark.parametrize(("given", "side"), [(14, "small"), (22, None), (100, "large")])
-def test_a_k_that_was_given_is_used_and_doubted_where_the_images_speak_against_it(
-    problem, backbone, tmp_path, caplog, given, side
-):
+def test_given_k_is_used_and_warned_about_if_implausible(problem, backbone, tmp_path, caplog, given, side):
     spec = spec_of(n_target=given, method="kmeans", settings={})
     run = Run(problem, spec, tmp_path / "run", backbone, checks_k=True).all()
     assert (run.about["n_target"], run.about["k_source"]) == (given, "given")
@@ -423,13 +421,13 @@ def test_damaged_features_are_refused_with_what_to_delete(problem, backbone, tmp
         Run(problem, spec, run.path, backbone).all()
 
 
-def test_a_run_in_a_folder_that_has_an_owner_is_refused_and_changes_nothing(problem, backbone, tmp_path):
+def test_run_in_a_locked_folder_is_rejected(problem, backbone, tmp_path):
     with owned(tmp_path), pytest.raises(OwnedError, match=f"process {os.getpid()} since"):
         Run(problem, spec_of(method="kmeans", settings={}), tmp_path, backbone).all()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_processes_that_train_together_only_the_first_takes_the_folder(problem, backbone, tmp_path, monkeypatch):
+def test_only_the_first_process_locks_the_folder(problem, backbone, tmp_path, monkeypatch):
     run = Run(problem, spec_of(method="kmeans", settings={}), tmp_path, backbone)
     monkeypatch.setattr(run, "_stages", lambda: RunFolder(tmp_path))
     run.processes.rank = 1
@@ -440,7 +438,7 @@ def test_of_processes_that_train_together_only_the_first_takes_the_folder(proble
         run.all()
 
 
-def test_finished_run_keeps_one_small_checkpoint_and_can_be_called_again(problem, backbone, tmp_path):
+def test_finished_run_keeps_one_small_checkpoint(problem, backbone, tmp_path):
     few = Problem(merge_pool([problem.pool.images.take(range(0, 80, 4))]), problem.target.take(range(0, 132, 3)))
     spec = spec_of(method="mugcd", settings=SETTINGS)
     run = Run(few, spec, tmp_path / "run", backbone).all()
@@ -461,7 +459,7 @@ def test_what_a_killed_process_left_in_the_folder_is_removed(problem, backbone, 
     assert not half.exists()
 
 
-def test_weights_and_features_that_do_not_fit_are_refused_before_any_work(problem, backbone, tmp_path):
+def test_mismatched_weights_and_features_are_rejected_early(problem, backbone, tmp_path):
     (tmp_path / "w.csv").write_text("class_name,weight\nno such class,1\n")
     FeatureTable.of(np.ones((3, 128), np.float32)).write(tmp_path / "strange")
     for given, said in (
@@ -474,9 +472,7 @@ def test_weights_and_features_that_do_not_fit_are_refused_before_any_work(proble
     assert not (tmp_path / "run").exists()
 
 
-def test_a_run_that_is_called_again_computes_with_as_many_threads_as_it_began_with(
-    problem, backbone, tmp_path, monkeypatch, caplog
-):
+def test_resumed_run_keeps_its_thread_count(problem, backbone, tmp_path, monkeypatch, caplog):
     def stopped(*_):
         raise KeyboardInterrupt
 
@@ -492,7 +488,7 @@ def test_a_run_that_is_called_again_computes_with_as_many_threads_as_it_began_wi
     finally:
         torch.set_num_threads(before)
     assert used == [before] == [RunFolder(tmp_path).about["threads"]]
-    assert f"begun with OMP_NUM_THREADS={before} and now it is {before + 1}" in caplog.text
+    assert f"was started with OMP_NUM_THREADS={before} and now it is {before + 1}" in caplog.text
 
 
 def test_several_seeds_vote_and_each_goes_on_where_it_was(problem, backbone, tmp_path, monkeypatch):

@@ -39,7 +39,7 @@ def stores(sources, tmp_path):
     return paths
 
 
-def test_features_are_copied_in_the_order_of_the_run_and_are_those_that_it_would_compute(problem, stores, tmp_path):
+def test_copied_features_equal_computed_ones_in_run_order(problem, stores, tmp_path):
     backbone = tiny()
     sets = problem.pool.images, problem.target
     given = GivenStores([stores[2], stores[0], stores[1]], backbone, sets)
@@ -104,7 +104,7 @@ def test_a_store_of_other_images_is_refused(problem, stores, make_tree, tmp_path
     assert "others.features holds no image of this run" in text
 
 
-def test_another_checkpoint_size_or_precision_is_refused_with_the_difference(problem, stores, sources, tmp_path):
+def test_other_backbone_settings_are_rejected_with_a_diff(problem, stores, sources, tmp_path):
     assert "backbone.fingerprint: " in refused(problem, stores, tiny(seed=1))
     assert "transform.resize: 18, 20" in refused(problem, stores, tiny(resize=20))
     run(open_images(sources[2]), tmp_path / "half", max_bad=0.5, precision="bfloat16")

@@ -46,7 +46,7 @@ def finished_run(path):
     return RunFolder.open(path)
 
 
-def test_a_finished_run_names_every_file_with_its_hash_and_reads_only_those(tmp_path):
+def test_finished_run_lists_every_file_with_its_hash(tmp_path):
     run = finished_run(tmp_path / "run")
     assert {"predictions.parquet", "weights.classes.parquet", "tuned.npy"} < set(run.about["files"])
     assert run.about["files"]["scores.json"] == hash_file(run.path / "scores.json")

@@ -74,10 +74,10 @@ def test_epochs_and_rate_reach_both_trainings_of_mugcd(scale):
 @pytest.mark.parametrize(
     ("method", "settings", "why"),
     [
-        ("simgcd", {"n_init": 5}, "n_init does nothing in simgcd: prototypes decide here, not k-means"),
-        ("mugcd", {"max_iter": 5}, "max_iter does nothing in mugcd: prototypes decide"),
-        ("mugcd", {"stage1": {"n_init": 5}}, "stage1.n_init does nothing in mugcd: prototypes decide"),
-        ("cms", {"n_init": 5}, "n_init does nothing in cms: mean shift and a tree decide"),
+        ("simgcd", {"n_init": 5}, "n_init does nothing in simgcd: the method assigns by prototypes, not k-means"),
+        ("mugcd", {"max_iter": 5}, "max_iter does nothing in mugcd: the method assigns by prototypes"),
+        ("mugcd", {"stage1": {"n_init": 5}}, "stage1.n_init does nothing in mugcd: the method assigns by prototypes"),
+        ("cms", {"n_init": 5}, "n_init does nothing in cms: CMS clusters by mean shift"),
         (
             "gcd",
             {"views": "fresh", "bank_precision": "float32"},

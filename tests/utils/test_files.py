@@ -43,7 +43,7 @@ def test_after_an_error_the_old_file_is_there_and_nothing_else(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="only there one can ask whether a process is still running")
-def test_what_a_killed_process_left_is_removed_and_what_a_running_one_writes_is_not(tmp_path):
+def test_leftovers_of_killed_processes_are_removed(tmp_path):
     path, here, token = tmp_path / "model.json", locks._host(), "0" * 16
     kept = {temporary_of(path), tmp_path / ".mine.tmp", tmp_path / f"a.far~1~1~{token}.tmp"}
     no_process = tmp_path / f".a.{here}~{10**20}~1~{token}.tmp"
@@ -55,7 +55,7 @@ def test_what_a_killed_process_left_is_removed_and_what_a_running_one_writes_is_
     assert set(tmp_path.iterdir()) == kept
 
 
-def test_what_another_machine_writes_is_removed_only_when_it_was_not_renewed_for_a_day(tmp_path):
+def test_other_machines_files_are_removed_after_a_day(tmp_path):
     """Its process has an id that no process has here."""
     half = tmp_path / f".a.far~{10**20}~1~{'0' * 16}.tmp"
     half.write_text("half")
@@ -145,7 +145,7 @@ def test_a_file_that_cannot_grow_is_named_whoever_writes_it(tmp_path, raised):
     assert caught.value.strerror == "File too large"
 
 
-def test_an_array_that_cannot_be_written_whole_counts_as_a_full_disk_and_other_errors_stay(tmp_path):
+def test_short_array_write_is_reported_as_full_disk(tmp_path):
     with pytest.raises(OSError, match="full") as caught, explain_disk_full(tmp_path / "a"):
         raise OSError("800 requested and 12 written")
     assert caught.value.errno == errno.ENOSPC
@@ -156,7 +156,7 @@ def test_an_array_that_cannot_be_written_whole_counts_as_a_full_disk_and_other_e
     assert other.filename == "b"
 
 
-def test_leftovers_are_found_below_a_folder_too_and_sizes_are_counted_and_said(tmp_path):
+def test_leftovers_in_subfolders_are_counted(tmp_path):
     half = left_by_a_dead_process(tmp_path / "banks" / "one" / "rows.npy")
     half.parent.mkdir(parents=True)
     half.write_bytes(bytes(1500))

@@ -13,7 +13,7 @@ from justright.utils.errors import DataError
 from justright.utils.remote import RemotePath, place_of
 
 
-def test_paths_of_this_machine_stay_paths_and_addresses_keep_their_slashes():
+def test_local_paths_stay_paths_and_urls_keep_slashes():
     assert place_of("birds.features") == place_of(Path("birds.features")) == Path("birds.features")
     assert place_of("file:///data/birds") == Path("/data/birds")
     assert str(place_of("s3://bucket/birds/") / "store.json") == "s3://bucket/birds/store.json"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from justright.utils.errors import JustrightError
-from justright.utils.settings import COUNT, POSITIVE, SHARE, at_least, flat, one_of, refuse_out_of_range, setting
+from justright.utils.settings import COUNT, POSITIVE, SHARE, at_least, check_ranges, flat, one_of, setting
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Config:
     names: list[str] = setting(list, "any")
 
     def __post_init__(self) -> None:
-        refuse_out_of_range(self)
+        check_ranges(self)
 
 
 def test_defaults_are_in_range_and_made_anew():

@@ -170,6 +170,9 @@ class Suite:
             values["n_target"] = round(setting.k_factor * n_target)
         if values["n_target"] == 0:  # TOML has no null: 0 means that K is estimated
             values["n_target"] = None
+        for name in ("checkpoint", "weights"):  # TOML has no paths
+            if isinstance(values.get(name), str):
+                values[name] = Path(values[name])
         return _make(RunSpec, values, f"setting {setting.name!r}")
 
 

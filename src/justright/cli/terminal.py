@@ -80,22 +80,22 @@ class Terminal:
         console.quiet = not has_screen  # rich before 14.3 ends even a disabled bar with an empty line
         last = started = time.monotonic()
         with progress.Progress(*_bar_columns(), console=console, transient=True, disable=not has_screen) as bar:
-            task = bar.add_task(what, total=total, rate="", said="", visible=False)
+            task = bar.add_task(what, total=total, rate="", text="", visible=False)
             first = Timer(FIRST_STEP_SECONDS, bar.update, [task], {"visible": True})
             first.daemon = True
             first.start()
             for done, step in enumerate(steps, start=1):
                 yield step
                 first.cancel()
-                said, now = getattr(step, "said", ""), time.monotonic()
+                text, now = getattr(step, "text", ""), time.monotonic()
                 seconds = now - started
                 if has_screen and seconds > NO_BAR_SECONDS:
                     rate = f"{done / seconds:,.0f}/s" if done > seconds else f"{seconds / done:,.1f} s each"
-                    bar.update(task, completed=done, rate=rate, said=said, visible=True)
+                    bar.update(task, completed=done, rate=rate, text=text, visible=True)
                 elif not has_screen and now - last > LOG_EVERY_SECONDS:
                     last, left = now, (total - done) * seconds / done
                     rate = f"{done / seconds:,.1f}/s, {left:,.0f} s left"
-                    self.say(f"{what}: {done:,} of {total:,}, {rate}{said and f', {said}'}")
+                    self.say(f"{what}: {done:,} of {total:,}, {rate}{text and f', {text}'}")
         if self.verbose:
             self.say(f"{what}: {done:,} of {total:,} in {time.monotonic() - started:.1f} s")
 
@@ -103,7 +103,7 @@ class Terminal:
 def _bar_columns() -> tuple[progress.ProgressColumn, ...]:
     text = progress.TextColumn
     start = (progress.SpinnerColumn(), text("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn())
-    return (*start, text("{task.fields[rate]}"), text("{task.fields[said]}"), progress.TimeRemainingColumn())
+    return (*start, text("{task.fields[rate]}"), text("{task.fields[text]}"), progress.TimeRemainingColumn())
 
 
 def _cell_text(cell: object) -> str:

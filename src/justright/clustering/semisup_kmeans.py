@@ -17,7 +17,7 @@ from justright.utils.context import track
 from justright.utils.errors import DegenerateError
 from justright.utils.estimator import Estimator
 from justright.utils.seeding import generator
-from justright.utils.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_least, refuse_out_of_range, setting
+from justright.utils.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_least, check_ranges, setting
 from justright.utils.types import UNLABELED
 from justright.utils.validation import check_features, check_labels
 
@@ -57,7 +57,7 @@ class SemiSupKMeans(Estimator):
 
     def fit(self, features: Any, labels: Any = None) -> SemiSupKMeans:
         """Cluster features (images x dim) with labels (images), -1 for unlabeled; None for no labels at all."""
-        refuse_out_of_range(self, DegenerateError)
+        check_ranges(self, DegenerateError)
         features = check_features(features)
         n_images = features.shape[0]
         given = np.full(n_images, UNLABELED)

@@ -2,7 +2,7 @@
 
 The hash is imagehash's `phash`: 64 bits, the signs of low frequencies. Scaling, re-encoding and brightness hardly
 change it. It ignores color, so an orange and a lemon on white have equal hashes; the mean color separates them. See
-docs/decisions.md, "near duplicates".
+docs/research/decisions.md, "near duplicates".
 """
 
 from __future__ import annotations

@@ -253,7 +253,7 @@ def published_split(images: ImageSet, name: str | None = None) -> tuple[ClassSpl
 def exchanged(split: ClassSplit, group: str, images: ImageSet) -> ClassSplit:
     """Exchange the classes of a difficulty group with the old ones (Tab. 1).
 
-    Difficulty grades new classes, yet Tab. 1 trains on graded ones; see docs/decisions.md. Classes without a
+    Difficulty grades new classes, yet Tab. 1 trains on graded ones; see docs/research/decisions.md. Classes without a
     difficulty are graded by the super-categories of the images, in thirds.
     """
     if group not in SSB_NAMES:

@@ -5,7 +5,7 @@ of threads, and at most two gray levels from Pillow's bicubic, which takes two t
 
 Color jitter: brightness, contrast, saturation and grayscale are affine in the colors, and contrast needs only the mean
 gray, which an affine map carries along. Hue is a rotation about the gray axis (in YIQ) instead of a shift in HSV. So
-all changes are one affine map of RGB, applied and clamped once. See docs/decisions.md.
+all changes are one affine map of RGB, applied and clamped once. See docs/research/decisions.md.
 
 Views: weak (as in GCD and its successors), strong (DINO-like), plain (the test transform). A view is a pure function of
 (seed, transform, image id, view number), so workers, their order and a resume change nothing.

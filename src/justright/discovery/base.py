@@ -25,12 +25,12 @@ from justright.discovery.checkpoints import Checkpoints
 from justright.discovery.configs import Config, PlannedTraining, TrainConfig
 from justright.discovery.evidence import probability_right
 from justright.discovery.joint import JointAnswer
-from justright.discovery.learner import N_FRESH, FeatureViews, FitInputs, Guide, Learner, mean_feature, own_copy
+from justright.discovery.learner import N_FRESH, FeatureViews, FitInputs, Guide, Learner, mean_feature, trainable_copy
 from justright.discovery.loop import Training
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import UNCALIBRATED, Category, Predictions, category_names
-from justright.discovery.processes import Processes, computing_with
+from justright.discovery.processes import Processes, torch_threads
 from justright.discovery.training_data import TrainingData, Weighting
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
@@ -135,8 +135,8 @@ class Discovery(BaseEstimator, ABC):
             )
         n_used, ends_in_norm = int(data.is_used.sum()), self.backbone.cut.ends_in_norm
         self.config_ = self._for_classes(config, data).fitted(n_used, self.n_categories_, ends_in_norm)
-        self.backbone_ = own_copy(self.backbone)
-        with computing_with(self._n_threads_before(), self.folder):
+        self.backbone_ = trainable_copy(self.backbone)
+        with torch_threads(self._n_threads_before(), self.folder):
             plain = self._views("plain", data, views=1, precision="float32", seed=0)
             self._conclude(data, self._learn(FitInputs(self.backbone_, data, plain)))
         return self
@@ -260,7 +260,7 @@ class Discovery(BaseEstimator, ABC):
     @classmethod
     def load(cls, folder: Path, backbone: Backbone) -> Discovery:
         """Load a saved model onto a backbone of the same kind, for `predict`."""
-        tuned, assigner, joint, about = read_model(folder, own_copy(backbone))
+        tuned, assigner, joint, about = read_model(folder, trainable_copy(backbone))
         if about["method"] != cls.name:
             raise DataError(f"{folder} holds a model of {about['method']}", expected=cls.name)
         config = cls.config_class().with_settings(about["config"])
@@ -280,7 +280,7 @@ class TrainedDiscovery(Discovery):
     has_categories: ClassVar[bool] = (
         False  # whether the learner has `categories_of`, so that training can stop once they are stable
     )
-    features_an_epoch: ClassVar[int] = 0  # of each image, before the first step of an epoch
+    extractions_per_epoch: ClassVar[int] = 0  # of each image, before the first step of an epoch
 
     @classmethod
     def trainings(cls, config: Any) -> list[PlannedTraining]:

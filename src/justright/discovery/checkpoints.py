@@ -1,4 +1,4 @@
-"""The state of training on disk: two generations, each one file with a checksum, written whole or not at all."""
+"""Checkpoints of training: the newest two, each one file with a checksum, written atomically."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOMENTUM, ASSIGNED = ONLY_FOR_STEPS = ("momentum/", "assigned")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Tensors by name and whatever else resuming needs, as plain JSON values."""
+    """Tensors by name, and the rest of the state as plain JSON values."""
 
     tensors: Mapping[str, Tensor]
     state: Mapping[str, Any]
@@ -49,8 +49,8 @@ class Checkpoints:
         """Write a checkpoint and delete all but the newest two."""
         path = self.folder / f"step-{number:09d}.safetensors"
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
-        said = json.dumps(checkpoint.state)
-        about = {"format": FORMAT, "state": said, "checksum": checksum(tensors, said)}
+        state = json.dumps(checkpoint.state)
+        about = {"format": FORMAT, "state": state, "checksum": checksum(tensors, state)}
         write_tensors(path, tensors, about)
         for old in self._files()[N_KEPT:]:
             old.unlink()
@@ -64,17 +64,17 @@ class Checkpoints:
             try:
                 found = _read(path)
             except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-                _log.warning("%s is damaged (%s); going back to the one before it", path, error)
+                _log.warning("%s is damaged (%s); using the checkpoint before it", path, error)
                 damaged.append(path)
                 continue
-            for each in damaged:  # not before: without a whole one, the next start must not take the folder for empty
+            for each in damaged:  # only now: if all are damaged, the next start must still see them and raise
                 each.rename(each.with_suffix(".damaged"))
             return found
         if files:
             raise DataError(
                 f"every checkpoint in {self.folder} is damaged",
-                expected="at least one of two that is whole",
-                advice="delete the folder to start anew",
+                expected="at least one intact checkpoint",
+                advice="delete the folder to start again",
             )
         return None
 
@@ -108,13 +108,13 @@ def _read(path: Path) -> Checkpoint:
             raise ValueError(f"format {about['format']!r}")
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     if checksum(tensors, about["state"]) != about["checksum"]:
-        raise ValueError("the checksum does not fit")
+        raise ValueError("wrong checksum")
     return Checkpoint(tensors, parsed_json(about["state"]))
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> None:
     """Write a safetensors file atomically, with `about` in its header."""
-    # as bytes: `save_file` writes to a temporary file of a name of its own, which a kill would leave there for good
+    # as bytes: the temporary file of `save_file` would stay after a kill
     content = save(dict(tensors), metadata=None if about is None else dict(about))
     with replacing(path) as temporary:
         temporary.write_bytes(content)
@@ -129,13 +129,13 @@ def checksum(tensors: Mapping[str, Tensor], state: str = "") -> str:
     return hash_pieces(pieces)
 
 
-def refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Raise and name the changes if the checkpoint was made with other settings."""
+def check_same_settings(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """Raise if the checkpoint was made with other settings; the error lists the differences."""
     if changes := differences(without_removed(flat(before)), now):
         raise DataError(
             f"{folder} was trained with other settings:\n{differences_text(changes)}",
             expected="the same data, weights and settings",
-            advice="another --out, or delete that folder to start anew",
+            advice="another --out, or delete that folder to start again",
         )
 
 
@@ -162,7 +162,7 @@ class EpochRecords:
             self.curves.flush()
 
     def begin_with(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Rewrite metrics.jsonl with the records of a checkpoint: later lines will be written again."""
+        """Rewrite metrics.jsonl with the records of a checkpoint; later epochs are trained and recorded again."""
         if self.path is not None and (records or self.path.exists()):
             write_text(self.path, "".join(f"{json.dumps(record)}\n" for record in records))
 

@@ -33,7 +33,7 @@ from justright.utils.seeding import generator
 from justright.utils.settings import COUNT, NOT_NEGATIVE, SHARE, at_least, one_of, setting
 from justright.utils.types import Array
 
-BEFORE_STEPS = -1  # in place of the number of a step, for the views that the memory is made of
+MEMORY_STEP = -1  # step number that seeds the views of the memory
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class CMSConfig(CMSSettings, GCDConfig):
     n_out: int | None = setting(768, "size of a layer after the head, as in the public code", COUNT.or_none())
     categories: Literal["given", "labeled"] = setting(
         "given",
-        "number of clusters: as given, or at which labeled images are clustered best",
+        "number of clusters: as given, or the one that clusters labeled images best",
         one_of("given", "labeled"),
     )
     cluster_by: Literal["features", "projections"] = setting(
@@ -53,15 +53,15 @@ class CMSConfig(CMSSettings, GCDConfig):
     )
     n_ward: int = setting(10_000, "images in Ward's tree at most; the others join the nearest cluster", at_least(2))
 
-    fewest_steps = TrainConfig.fewest_steps  # the fewer ones of GCD were tried with GCD alone
+    min_steps = TrainConfig.min_steps  # GCD's lower number was only tested with GCD
 
-    def remembered_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
-        """The memory: two projections of each image, float32."""
+    def extra_checkpoint_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
+        """Memory of two projections (float32) of each image."""
         return 4 * 2 * n_seen * (self.n_out or self.out_dim)
 
     def without_effect(self) -> dict[str, str]:
         """The settings of k-means, which is not used."""
-        return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "mean shift and a tree decide here, not k-means")
+        return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "CMS clusters by mean shift and Ward's tree")
 
     def exact(self) -> Any:
         """As published: projections are clustered."""
@@ -69,7 +69,7 @@ class CMSConfig(CMSSettings, GCDConfig):
 
 
 class CMSLearner(GCDLearner):
-    """The losses of CMS on projections of two weak views; neighbors are those of the beginning of the epoch."""
+    """The losses of CMS on projections of two weak views, with the neighbors of the start of the epoch."""
 
     memory: Tensor
 
@@ -80,12 +80,12 @@ class CMSLearner(GCDLearner):
         self.register_buffer("memory", torch.zeros(2 * len(self.rows), config.n_out or config.out_dim))
 
     def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
-        """Two views of every image into the memory."""
-        chosen = views["weak"].choose(epoch, BEFORE_STEPS, len(self.rows), 2)
+        """Fill the memory with two views of every image."""
+        chosen = views["weak"].choose(epoch, MEMORY_STEP, len(self.rows), 2)
         features = features_of(self.backbone, views["weak"], np.tile(self.rows, 2), chosen.ravel())
         with torch.no_grad():
             seen = torch.from_numpy(features).to(self.memory.device)
-            # an image that is not finite is nobody's neighbor; the step that draws it stops and names it
+            # rows that are not finite become 0 here; a step that draws such an image raises and names it
             self.memory.copy_(normalize(self.projector(seen), dim=-1).nan_to_num())
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
@@ -98,11 +98,11 @@ class CMSLearner(GCDLearner):
 
 
 class CMS(TrainedDiscovery):
-    """Tune the last block so that neighbors gather, then shift features together and cut Ward's tree."""
+    """Tune the last block so that neighbors move together, then apply mean shift and cut Ward's tree."""
 
     name = "cms"
     config_class = CMSConfig
-    features_an_epoch = 2
+    extractions_per_epoch = 2
 
     def _learn(self, inputs: FitInputs) -> Learned:
         config: CMSConfig = self.config_
@@ -123,12 +123,12 @@ class CMS(TrainedDiscovery):
 _log = logging.getLogger(__name__)
 
 MAX_SHIFTS = 20
-PATIENCE = 2  # shifts that may pass without a gain
-PATIENCE_OF_K = 50  # cuts of the tree that may pass without a gain
+PATIENCE = 2  # shifts without improvement before stopping
+PATIENCE_OF_K = 50  # values of K without improvement before stopping
 
 
 class NumberedClusters(NamedTuple):
-    """The category of each image, known classes first, and for how many of the labeled ones it is their class."""
+    """The category of each image, known classes first, and the accuracy on labeled images."""
 
     category: Int[Array, " images"]
     accuracy: float
@@ -142,10 +142,10 @@ def by_shifted_clusters(
     config: Any,
     seed: int,
 ) -> Learned:
-    """Mean shift of the rows to be clustered, as long as Ward's clusters agree better and better with labeled images.
+    """Repeat mean shift on `clustered` while Ward's clusters agree better with the labels.
 
-    Without `n_categories` there are as many as agree best. Other images than these are known by their feature alone:
-    they belong to the nearest centroid of features.
+    Without `n_categories`, K is the number that agrees best. New images are assigned to the nearest centroid of
+    `features`.
     """
     rows = data.seen
     clustering = ShiftedClusters(data.labels[data.labeled], len(data.known), config.n_ward, seed)
@@ -162,14 +162,14 @@ class ShiftedClusters:
     """Clusters of unit rows, the labeled ones first."""
 
     labels: Int[Array, " labeled"]  # of the labeled rows, from 0
-    n_known: int  # how many classes they have
-    n_ward: int  # how many rows the tree is made of at most; the others join the nearest centroid
-    seed: int  # draws these
+    n_known: int  # number of their classes
+    n_ward: int  # most rows in the tree; the others join the nearest centroid
+    seed: int  # draws the rows of the tree
 
     def best(self, x: Float[Array, "images dim"], k: int, n_neighbors: int, share: float) -> NumberedClusters:
-        """K clusters after as many shifts as labeled images agree with best; the latest among equals.
+        """Return K clusters after the number of shifts with the highest accuracy on labels; ties: most shifts.
 
-        Ends when the agreement has not risen for two shifts, or after twenty. Without labeled images that is two.
+        Stops after two shifts without improvement, or after twenty. Without labels that is after two.
         """
         best, n_idle = self.numbered(_Tree(x, self.n_ward, self.seed), k), 0
         for _ in range(MAX_SHIFTS):
@@ -182,9 +182,11 @@ class ShiftedClusters:
         return best
 
     def best_k(self, x: Float[Array, "images dim"]) -> int:
-        """The K of highest agreement with the labeled images, above their classes; among equals the middle one."""
+        """Return the K above `n_known` with the highest accuracy on labels; ties: the middle one."""
         if not self.n_known:
-            raise DegenerateError("no labeled image to find K by", expected="labeled images", advice="categories=given")
+            raise DegenerateError(
+                "K cannot be chosen without labels", expected="labeled images", advice="categories=given"
+            )
         tree = _Tree(x, self.n_ward, self.seed)
         accuracy: list[float] = []
         for k in range(self.n_known + 1, tree.n_rows + 1):
@@ -195,9 +197,9 @@ class ShiftedClusters:
         return self.n_known + 1 + int(equals[len(equals) // 2])
 
     def numbered(self, tree: _Tree, k: int) -> NumberedClusters:
-        """The tree cut into K clusters, which get the numbers of the classes they share most labeled images with.
+        """Cut the tree into K clusters and give known classes their numbers, matched by shared labeled images.
 
-        Every class gets a cluster of its own: where none is left that shares images with it, the nearest one.
+        Each class gets its own cluster: the nearest one, if no free cluster shares images with it.
         """
         cluster, centroids = tree.clusters(k)
         n_labeled = len(self.labels)
@@ -218,7 +220,7 @@ class _Tree:
     def __init__(self, x: Float[Array, "images dim"], n_most: int, seed: int):
         self.x, self.rows, self.n_rows = x, np.arange(len(x)), min(len(x), n_most)
         if self.n_rows < len(x):
-            _log.warning("Ward's tree is made of %d of %d images; the others join the nearest cluster", n_most, len(x))
+            _log.warning("Ward's tree uses %d of %d images; the others join the nearest cluster", n_most, len(x))
             self.rows = np.sort(generator(seed, "ward").permutation(len(x))[:n_most])
         self.merges = ward_merges(x[self.rows])
 

@@ -1,7 +1,7 @@
-"""What methods can be set to: frozen dataclasses whose fields say default, help and range. Each method adds its own.
+"""Settings of the methods: frozen dataclasses whose fields have default, help and range. Each method adds its own.
 
-The defaults are those of the published methods, meant for ViT-B and thousands of images. They are slow on a CPU; the
-lighter ones of `small` are not the originals, and the run says which were used.
+The defaults are those of the published methods, for ViT-B and thousands of images. They are slow on a CPU. The lighter
+ones of `small` are not the originals; the run records which were used.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from justright.utils.settings import (
     YES_OR_NO,
     Range,
     at_least,
+    check_ranges,
     one_of,
-    refuse_out_of_range,
     setting,
 )
 from justright.utils.types import Array
 
-# The length of training where nobody says it; chosen on drawn characters, docs/discovery.md
-STEPS_A_CATEGORY = 20
-STEPS_A_CATEGORY_WITHOUT_NORM = 12  # for networks that end in none: a step of them costs ten times as much
-FEWEST_STEPS = 300
-FEWEST_PASSES = 3  # over all images
+# Default length of training; chosen on drawn characters, docs/research/discovery.md
+STEPS_PER_CATEGORY = 20
+STEPS_PER_CATEGORY_WITHOUT_NORM = 12  # for networks without a final norm: a step costs ten times as much
+MIN_STEPS = 300
+MIN_PASSES = 3  # over all images
 STEADY_SHARE = 0.6  # of the epochs are at the first rate
-MOST_EPOCHS = 50  # of such a training: the rate falls, and a plateau is looked for, once an epoch
+MAX_EPOCHS = 50  # of such a training: the rate falls, and a plateau is looked for, once an epoch
 
 REMOVED: dict[str, Any] = {
     "refresh": 0.0,
@@ -66,7 +66,7 @@ VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at
 
 @dataclass(frozen=True)
 class Config:
-    """What every method can be set to."""
+    """Settings of every method."""
 
     held_out_share: float = setting(0.0, "share of labeled images kept from training to calibrate on; 0: none", BELOW_1)
     n_init: int = setting(10, "restarts of semi-supervised k-means, where a method clusters", COUNT)
@@ -79,7 +79,7 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        refuse_out_of_range(self)
+        check_ranges(self)
 
     @property
     def sees_labels(self) -> bool:
@@ -104,7 +104,7 @@ class Config:
         return {}
 
     def small(self) -> Any:
-        """A lighter form of the method for a CPU and small networks. Not the original."""
+        """Return lighter settings for a CPU and small networks; not the original method."""
         return self.with_settings({"directions": "auto"})
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
@@ -119,13 +119,13 @@ class Config:
         return self
 
     def exact(self) -> Any:
-        """The method as its scripts run it, also where the defaults save work: `--scale paper`."""
+        """Return the settings of the published scripts, also where the defaults save work: `--scale paper`."""
         return self.with_settings({"n_init": 100, "max_iter": 200})
 
 
 @dataclass(frozen=True)
 class TrainConfig(ContrastiveSettings, Config):
-    """What all trained methods share; defaults as in the scripts of GCD and SimGCD."""
+    """Settings of all trained methods; defaults as in the scripts of GCD and SimGCD."""
 
     has_teacher: ClassVar[bool] = False  # a copy of all that is trained follows it, and is in checkpoints too
 
@@ -139,7 +139,7 @@ class TrainConfig(ContrastiveSettings, Config):
     backbone_share: float | None = setting(
         None, "rate of the tuned part, as a share of the heads'; None: by network", SHARE.or_none()
     )
-    # above 0, training may end early: where nothing changes any more, or where time is up
+    # above 0, training may end early: at a plateau, or when time is up
     steady_share: float = setting(0.0, "share of the epochs at the first rate, before it falls", BELOW_1)
     minutes: float | None = setting(None, "minutes for training, which then has fewer epochs", POSITIVE.or_none())
     floor_share: float = setting(1e-3, "the last learning rate, as a share of the first", SHARE)
@@ -163,32 +163,32 @@ class TrainConfig(ContrastiveSettings, Config):
         return super().without_effect() | stored
 
     def small(self) -> Any:
-        """Trained as long as the data asks for, at a steady rate first, and with narrower heads."""
+        """Length of training by the data, a steady rate first, and narrower heads."""
         changed = {"n_epochs": None, "steady_share": STEADY_SHARE, "hidden_dim": 512, "out_dim": 128}
         return super().small().with_settings(changed)
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
-        """The same with a number of epochs; where it was not set, epochs are short enough to have enough of them."""
+        """Return a copy with a number of epochs; if it was not set, epochs are short enough for a smooth schedule."""
         if self.minutes is not None and not self.steady_share:
             return replace(self, steady_share=STEADY_SHARE).fitted(n_images, n_categories, ends_in_norm)
         if self.n_epochs is not None:
             return self
-        passes = FEWEST_PASSES * n_images / self.batch_size
-        n_steps = math.ceil(max(self.fewest_steps(n_categories, ends_in_norm), passes))
-        an_epoch = self.n_steps or min(max(1, n_images // self.batch_size), math.ceil(n_steps / MOST_EPOCHS))
+        passes = MIN_PASSES * n_images / self.batch_size
+        n_steps = math.ceil(max(self.min_steps(n_categories, ends_in_norm), passes))
+        an_epoch = self.n_steps or min(max(1, n_images // self.batch_size), math.ceil(n_steps / MAX_EPOCHS))
         return replace(self, n_epochs=math.ceil(n_steps / an_epoch), n_steps=an_epoch)
 
     def head_size(self, dim: int, n_categories: int) -> int:
-        """How many parameters are trained beside the network, for features of so many numbers."""
+        """Number of trained parameters of the heads, for features of `dim` numbers."""
         return projection_size(dim, self.hidden_dim, self.out_dim)
 
-    def remembered_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
-        """What a checkpoint holds beside parameters, of so many images that training sees."""
+    def extra_checkpoint_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
+        """Bytes in a checkpoint beside the parameters, for `n_seen` images in training."""
         return 0
 
-    def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
-        """The fewest steps that training so many categories takes, where nobody sets its length."""
-        return max(FEWEST_STEPS, n_categories * (STEPS_A_CATEGORY if ends_in_norm else STEPS_A_CATEGORY_WITHOUT_NORM))
+    def min_steps(self, n_categories: int, ends_in_norm: bool) -> int:
+        """Minimum number of steps for so many categories, if the length is not set."""
+        return max(MIN_STEPS, n_categories * (STEPS_PER_CATEGORY if ends_in_norm else STEPS_PER_CATEGORY_WITHOUT_NORM))
 
     def exact(self) -> Any:
         """As published, with new views at every step."""
@@ -208,10 +208,10 @@ class PlannedTraining(NamedTuple):
         return self.part != "heads"
 
     def n_steps(self, n_seen: int) -> int:
-        """All steps, for so many images that batches are drawn from.
+        """Number of steps for batches from `n_seen` images.
 
-        Training may end earlier: where nothing changes any more, or where time is up. With an expert of XCon that has
-        more than its share of the images, and without `n_steps`, there are more.
+        Training may end earlier, at a plateau or when time is up. There are more steps if an expert of XCon has more
+        than its share of the images and `n_steps` is not set.
         """
         return (self.config.n_epochs or 1) * (self.config.n_steps or max(1, n_seen // self.config.batch_size))
 

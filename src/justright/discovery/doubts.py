@@ -1,7 +1,7 @@
 """Where other clusterings of the same images disagree with a category in a regular way.
 
 Two kinds: two of them divide it in the same way. Belongs with: two of them put it together with another category.
-docs/report.md tells how often either was right.
+docs/reference/report.md tells how often either was right.
 """
 
 from __future__ import annotations

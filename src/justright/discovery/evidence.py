@@ -24,6 +24,8 @@ NAMES = (
     "is_new",
     "below",
     "k_width",
+    "hidden",
+    "untrained",
 )
 """Columns of evidence for the category a of an image.
 
@@ -37,6 +39,9 @@ large: how many times as large a is as the mean category, as a logarithm; 0 if i
 is_new: whether a is a discovered cluster.
 below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
 k_width: log(high / low) of the 90 % interval of the estimate of K, at most `MOST_WIDTH`.
+hidden: `hidden_class_shift`, 0 without enough known classes.
+untrained: whether nothing was trained. Features after training are then those before it, and say nothing twice: the
+    columns of "tuned" are 0.
 """
 USUAL_WIDTH, MOST_WIDTH = 0.7, 1.2  # the mean where K was not estimated; the widest that was fitted on
 MOST_OUTER = 5.0  # beyond this a cluster is simply apart
@@ -76,13 +81,16 @@ class CategoryShapes:
     n_known: int
     below: float = 0.0
     k_width: float = USUAL_WIDTH
+    hidden: float = 0.0
+    is_trained: bool = True
 
     def columns(self, category: Int[Array, " images"]) -> list[Float[Array, " images"]]:
-        """inner, outer, large, is_new, below and k_width of each image."""
+        """All columns of `NAMES` from inner on, of each image."""
         outer = np.log(np.clip(self.outer, 1 / MOST_OUTER, MOST_OUTER))
         large = np.maximum(np.log((self.size + 1) / (self.size.mean() + 1)), 0)
         is_new = np.arange(len(self.size)) >= self.n_known
-        of_problem = np.full((2, len(self.size)), [[self.below], [min(self.k_width, MOST_WIDTH)]])
+        values = self.below, min(self.k_width, MOST_WIDTH), self.hidden, not self.is_trained
+        of_problem = np.repeat(np.array(values, dtype=np.float64)[:, None], len(self.size), axis=1)
         columns = (np.sqrt(self.inner), outer, large, is_new, *of_problem)
         return [column[category].astype(np.float32) for column in columns]
 
@@ -98,10 +106,12 @@ def evidence(
     members: the clusterings of each of `MEMBERS`, of which the mean counts, with the cluster of every image in it.
     """
     said = [np.mean([one.columns(category, cluster) for one, cluster in each], axis=0) for each in members]
+    if not clusters.is_trained:
+        said[MEMBERS.index("tuned")] = np.zeros_like(said[0])
     return np.stack([alike, *np.concatenate(said), *clusters.columns(category)], axis=1).astype(np.float32)
 
 
-INTERCEPT = -1.104
+INTERCEPT = -0.995
 COEFFICIENTS = {
     "alike": 2.679,
     "overlap method": -0.061,
@@ -119,6 +129,8 @@ COEFFICIENTS = {
     "is_new": -0.105,
     "below": -0.878,
     "k_width": -1.269,
+    "hidden": 0.796,
+    "untrained": 0.199,
 }
 # The spread of the mean confidence about the accuracy over problems, as a share of the images: what all images of a
 # problem have in common and no evidence shows.

@@ -19,9 +19,9 @@ from justright.losses import ContrastiveObjective, LossParts
 from justright.losses.heads import ProjectionHead
 from justright.utils.settings import COUNT, setting
 
-# The length of training on features that end in no norm, where more steps brought nothing; chosen on pets and leaves,
-# docs/discovery.md
-STEPS_ON_ACTIVATIONS_A_CATEGORY, FEWEST_STEPS_ON_ACTIVATIONS = 5, 200
+# Length of training for networks without a final norm, where more steps did not help; chosen on pets and leaves,
+# docs/research/discovery.md
+STEPS_ON_ACTIVATIONS_PER_CATEGORY, MIN_STEPS_ON_ACTIVATIONS = 5, 200
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,18 @@ class GCDConfig(TrainConfig):
     n_out: int | None = setting(65536, "size of a layer after the head, as in the public code", COUNT.or_none())
 
     def small(self) -> Any:
-        """Shorter, narrower heads, and no learned vectors after them."""
+        """Shorter training, narrower heads, and no layer after the head."""
         return super().small().with_settings({"n_out": None})
 
     def head_size(self, dim: int, n_categories: int) -> int:
-        """The projection head, with the layer after it."""
+        """Parameters of the projection head and the layer after it."""
         return projection_size(dim, self.hidden_dim, self.out_dim, self.n_out)
 
-    def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
-        """Fewer steps for pooled activations, whose clusters such training hardly changes."""
+    def min_steps(self, n_categories: int, ends_in_norm: bool) -> int:
+        """Fewer steps for pooled activations: this training hardly changes their clusters."""
         if ends_in_norm:
-            return super().fewest_steps(n_categories, ends_in_norm)
-        return max(FEWEST_STEPS_ON_ACTIVATIONS, STEPS_ON_ACTIVATIONS_A_CATEGORY * n_categories)
+            return super().min_steps(n_categories, ends_in_norm)
+        return max(MIN_STEPS_ON_ACTIVATIONS, STEPS_ON_ACTIVATIONS_PER_CATEGORY * n_categories)
 
 
 class GCDLearner(Learner):

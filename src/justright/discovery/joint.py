@@ -3,7 +3,7 @@
 Each image becomes one vector, z = [t, f, 0.45 sqrt(p)]: its features after training and before, each along principal
 directions with their spreads evened out by half and brought to length 1, and the probabilities of the method. Ward's
 clustering of these vectors, in which labeled images keep their class, gives categories; then those of the nearest
-neighbors count as well. docs/discovery.md tells what each part brings.
+neighbors count as well. docs/research/discovery.md tells what each part brings.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from justright.clustering.principal import in_directions, principal_directions
 from justright.clustering.spreading import nearest_rows, share_alike, spread
 from justright.clustering.ward import MOST_ROWS, constrained_ward
 from justright.discovery.evidence import MEMBERS, USUAL_WIDTH, CategoryShapes, Member, evidence, probability_right
+from justright.discovery.hidden import hidden_class_shift
 from justright.discovery.predictions import UNCALIBRATED
 from justright.geometry import unit_rows
 from justright.geometry.rows import evenly_spaced
@@ -183,25 +184,30 @@ class JointAnswer:
 
     def about(self) -> dict[str, int | float]:
         """All other values."""
-        numbers = {"n_known": self.clusters.n_known, "below": self.clusters.below, "k_width": self.clusters.k_width}
-        return numbers | {"n_labeled": self.n_labeled, "temperature": self.temperature}
+        names = "n_known", "below", "k_width", "hidden", "is_trained"
+        return {name: getattr(self.clusters, name) for name in names} | {
+            "n_labeled": self.n_labeled,
+            "temperature": self.temperature,
+        }
 
     @staticmethod
     def of(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> JointAnswer:
         """The inverse of `tensors` and `about`; raises ValueError if shapes or values are inconsistent."""
-        about = {"k_width": USUAL_WIDTH, **about}  # absent in runs of older versions
+        about = {"k_width": USUAL_WIDTH, "hidden": 0.0, "is_trained": True, **about}  # absent in runs of older versions
         _expect_consistent(tensors, about)
         frozen, tuned = (
             PrincipalView(tensors[f"{name} center"], tensors[f"{name} directions"]) for name in ("frozen", "tuned")
         )
         shapes = tensors["inner"], tensors["outer"], tensors["size"]
+        below, k_width, hidden = (float(about[name]) for name in ("below", "k_width", "hidden"))
+        n_known, is_trained = int(about["n_known"]), bool(about["is_trained"])
         return JointAnswer(
             Space(frozen, (tuned,)),
             tensors["anchors"].astype(np.float32),
             tensors["category"].astype(np.int64),
             tensors["members"].astype(np.int64),
             (tensors["tuned centroids"], tensors["frozen centroids"]),
-            CategoryShapes(*shapes, int(about["n_known"]), float(about["below"]), float(about["k_width"])),
+            CategoryShapes(*shapes, n_known, below, k_width, hidden, is_trained),
             int(about["n_labeled"]),
             tensors["similarity"],
             float(about["temperature"]),
@@ -241,7 +247,7 @@ def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, int | f
         tensors["similarity"].ndim == 1 and len(tensors["similarity"]) > 0,
         0 <= about["n_labeled"] <= n_anchors,
         0 <= about["n_known"] <= n_categories,
-        np.isfinite([about["below"], about["k_width"]]).all() and 0 < about["temperature"] < np.inf,
+        np.isfinite([about["below"], about["k_width"], about["hidden"]]).all() and 0 < about["temperature"] < np.inf,
     )
     if not all(checks):
         raise ValueError("the arrays of the joint answer do not belong together")
@@ -262,6 +268,7 @@ def joint_answer(
     reference: int = 0,
     below: float = 0.0,
     k_width: float = USUAL_WIDTH,
+    is_trained: bool = True,
 ) -> tuple[JointAnswer, Followed]:
     """Categories of the target, known classes first, and what new images follow.
 
@@ -273,6 +280,7 @@ def joint_answer(
         reference: the training that new images are seen by.
         below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
         k_width: log(high / low) of the 90 % interval of the estimate of K.
+        is_trained: False if features after training are those before it.
     """
     n_known, n_target = int(labels.max(initial=-1)) + 1, len(given)
     rows = evenly_spaced(n_target, min(n_target, MOST_ANCHORS))
@@ -288,7 +296,8 @@ def joint_answer(
     by_method = [each.argmax(axis=1) for each in seen.probability]
     by_clusters = [_clustered(part, fixed, n_categories)[0] for part in parts[:2]]
     size = np.bincount(category[len(labels) :], minlength=n_categories)
-    clusters = CategoryShapes(inner, outer, size, n_known, below, k_width)
+    hidden = hidden_class_shift(parts[1], fixed, len(labels), n_categories, N_NEIGHBORS, NEIGHBOR_SHARE)
+    clusters = CategoryShapes(inner, outer, size, n_known, below, k_width, hidden, is_trained)
     one = space if len(space.tuned) == 1 else space.of_training(reference)
     one_parts = parts if one is space else one.parts(seen.of_training(reference))
     answer = JointAnswer(
@@ -402,7 +411,16 @@ def join(
     labeled = seen(np.asarray(pool[rows[places]]), [each.class_features_[places] for each in methods])
     given = np.where(method.is_given_, method.labels_, UNLABELED)
     answer, found = joint_answer(
-        labeled, labels, target_at, given, method.n_categories_, temperatures[reference], reference, below, k_width
+        labeled,
+        labels,
+        target_at,
+        given,
+        method.n_categories_,
+        temperatures[reference],
+        reference,
+        below,
+        k_width,
+        is_trained=bool(method.trainings(method.config_)),
     )
     method.joint_, method.evidence_, method.own_labels_ = answer, found.evidence, method.labels_
     method.labels_ = found.category

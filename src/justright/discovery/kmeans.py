@@ -1,4 +1,4 @@
-"""KMeansBaseline: clusters of frozen features, nothing trained."""
+"""KMeansBaseline: k-means on frozen features, without training."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from justright.utils.settings import YES_OR_NO, setting
 
 @dataclass(frozen=True)
 class KMeansConfig(Config):
-    """Clusters of frozen features."""
+    """Settings of k-means on frozen features."""
 
     use_labels: bool = setting(
         True, "semi-supervised; without labels: the k-means row of the paper's tables", YES_OR_NO
@@ -21,12 +21,12 @@ class KMeansConfig(Config):
 
     @property
     def sees_labels(self) -> bool:
-        """Plain k-means sees the target alone."""
+        """Plain k-means sees the target only."""
         return self.use_labels
 
 
 class KMeansBaseline(Discovery):
-    """Semi-supervised k-means on features as the backbone gives them, or plain k-means with use_labels=False."""
+    """Semi-supervised k-means on features of the frozen backbone; plain k-means with use_labels=False."""
 
     name = "kmeans"
     config_class = KMeansConfig

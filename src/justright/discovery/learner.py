@@ -51,7 +51,7 @@ class Guide(nn.Module):
         dim: int,
         scale: float,  # factor of the loss, the supervised share in it
         generator: torch.Generator,
-        center: Float[Array, " dim"] | None = None,  # what is taken off features that share a large part
+        center: Float[Array, " dim"] | None = None,  # subtracted from features
     ):
         super().__init__()
         self.batches, self.first_label, self.scale = batches, first_label, scale
@@ -74,7 +74,7 @@ BatchWeights = Sequence[Float[Tensor, " _"]]
 """One tensor for each batch of a step, which may differ in length."""
 
 Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
-"""What the losses of a method read, by name, views x images x numbers; batches may differ in all three."""
+"""Inputs of a method's losses by name, views x images x numbers; batches may differ in all three."""
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -96,7 +96,7 @@ class FitInputs:
 
 
 class Learner(nn.Module, ABC):
-    """A network that learns. A step draws one batch from each of `batches` and minimizes one objective over all.
+    """A network and its objective. A step draws one batch from each of `batches` and minimizes the objective.
 
     With a `guide`, a step draws one more batch, of the pool, and adds its loss.
     """
@@ -104,7 +104,7 @@ class Learner(nn.Module, ABC):
     streams: ClassVar[Mapping[str, int]] = {"weak": 2}
     """How many views of which transform a step needs of each image."""
 
-    is_tuned = True  # else the backbone stays as it is, and views are features already: `heads_first`
+    is_tuned = True  # False for `heads_first`: the backbone is frozen, and views are features
     # whether `categories_of` is implemented; else categories come from a final clustering
     has_categories = False
 
@@ -114,7 +114,7 @@ class Learner(nn.Module, ABC):
         self.batches = tuple(batches)
         self.micro_batch = micro_batch
         self.guide: Guide | None = None
-        self.rows_now: Sequence[Int[Array, " _"]] = ()  # images of each batch of the step under way
+        self.batch_rows: Sequence[Int[Array, " _"]] = ()  # images of each batch of the step under way
         self.n_unsettled = 0  # epochs in which the objective itself changes, such as the teacher's temperature
 
     @property
@@ -146,7 +146,7 @@ class Learner(nn.Module, ABC):
         """Compute the loss of a step from the outputs of all processes, one entry per batch."""
 
     def transform(self, stream: str) -> Transform:
-        """How the views of a stream are drawn."""
+        """Return the transform of a stream's views."""
         return transform_named(stream)
 
     def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
@@ -163,7 +163,7 @@ class Learner(nn.Module, ABC):
         """Hook after the optimizer step, such as a teacher update."""
 
     def trained(self) -> dict[str, nn.Parameter]:
-        """The parameters that the optimizer moves, by name."""
+        """Return the trained parameters by name."""
         own = {name: parameter for name, parameter in self.named_parameters() if parameter.requires_grad}
         return own if self.is_tuned else {name: own[name] for name in own if not name.startswith("backbone.")}
 
@@ -172,14 +172,14 @@ class Learner(nn.Module, ABC):
         return dict(self.trained())
 
     def features(self, stored: Stored, n_views: int) -> Float[Tensor, "views images dim"]:
-        """The features of views that come one after the other."""
+        """Compute features of rows that are ordered view by view."""
         features = in_chunks(self.backbone, stored, self.micro_batch) if self.is_tuned else stored[0]
         return features.view(n_views, -1, features.shape[-1])
 
 
-def own_copy(network: Module) -> Module:
-    """A copy that may be tuned; what is frozen is shared with the original."""
-    # What deepcopy finds in its memo it takes as copied already: a frozen prefix need not lie in memory twice.
+def trainable_copy(network: Module) -> Module:
+    """Return a copy that can be tuned; frozen parameters are shared with the original."""
+    # deepcopy reuses objects in its memo, so the frozen prefix is not in memory twice
     frozen: dict[int, Any] = {id(p): p for p in network.parameters() if not p.requires_grad}
     return copy.deepcopy(network, frozen)
 
@@ -202,9 +202,9 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
 def features_of(
     backbone: Backbone, views: Views, rows: Chosen = None, chosen: Chosen = None
 ) -> Float[Array, "rows dim"]:
-    """Features of one chosen view of each row, as float32; by default of all images, and of the first view.
+    """Compute features (float32) of one view of each row; by default of all images, and of the first view.
 
-    Each process computes a part for all, each block of rows on one CPU core: the bytes depend neither on the number of
+    Processes share the rows, and each block of rows uses one CPU core: the bytes depend neither on the number of
     processes nor of cores.
     """
     rows = np.arange(len(views.images)) if rows is None else rows
@@ -236,20 +236,20 @@ def mean_feature(backbone: Backbone, plain: Views, rows: Int[Array, " rows"]) ->
     return (total / len(rows)).astype(np.float32)
 
 
-MOST_FOR_HEADS = 20_000  # that heads learn from alone: their features stay in memory
-N_FRESH = 4  # views of an image where none are stored
+MAX_IMAGES_FOR_HEADS = 20_000  # for training the heads alone: the features stay in memory
+N_FRESH = 4  # views per image if none are stored
 
 
 def rows_for_heads(data: TrainingData) -> tuple[Int[Array, " labeled"], Int[Array, " unlabeled"]]:
-    """Labeled and unlabeled images from which heads learn alone: all, or evenly spaced ones of many."""
-    step = -(-(len(data.labeled) + len(data.unlabeled)) // MOST_FOR_HEADS)
+    """Return labeled and unlabeled rows for training the heads alone: all, or evenly spaced ones of many."""
+    step = -(-(len(data.labeled) + len(data.unlabeled)) // MAX_IMAGES_FOR_HEADS)
     return data.labeled[::step], data.unlabeled[::step]
 
 
 class FeatureViews(Views):
-    """The features of `n_views` views of some images, as the network gives them now, in memory.
+    """Features of `n_views` views of some images by the current network, in memory.
 
-    `views` has what is stored, or drawn, of all images; `rows` are in ascending order.
+    `views` holds stored or freshly drawn views of all images; `rows` are in ascending order.
     """
 
     def __init__(self, views: Views, rows: Int[Array, " rows"], n_views: int):
@@ -268,6 +268,6 @@ class FeatureViews(Views):
         return (self.features[torch.from_numpy(views), torch.from_numpy(np.searchsorted(self.rows, rows))],)
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
-        """Views of each image, drawn without replacement."""
+        """Draw views of each image without replacement."""
         chance = generator(self.seed, "views of heads", epoch, step).random((self.n_views, n_images))
         return chance.argsort(axis=0)[:n_views]

@@ -20,7 +20,14 @@ import torch
 from jaxtyping import Int
 from torch import nn
 
-from justright.discovery.checkpoints import ASSIGNED, MOMENTUM, Checkpoint, Checkpoints, EpochRecords, refuse_changes
+from justright.discovery.checkpoints import (
+    ASSIGNED,
+    MOMENTUM,
+    Checkpoint,
+    Checkpoints,
+    EpochRecords,
+    check_same_settings,
+)
 from justright.discovery.configs import TrainConfig
 from justright.discovery.learner import Learner, Outputs, features_of
 from justright.discovery.processes import Processes
@@ -32,7 +39,8 @@ from justright.utils.errors import JustrightError
 from justright.utils.types import Array
 
 CHECKPOINT_SECONDS = 60.0  # the most work that an interruption can lose
-# of the learning rate, for the tuned part of a network that ends in no norm; chosen on birds, docs/discovery.md
+# share of the learning rate for the tuned part of a network without a final norm; chosen on birds:
+# docs/research/discovery.md
 SHARE_WITHOUT_NORM = 0.02
 TIME_UP = "time was up"
 
@@ -50,10 +58,10 @@ class Progress:
     seconds: float = 0.0  # of training so far, over all resumes
 
 
-class StepReport(NamedTuple):
-    """What a progress bar may say beside the number of the step."""
+class StepMessage(NamedTuple):
+    """Text that a progress bar shows beside the number of the step."""
 
-    said: str
+    text: str
 
 
 @dataclass(eq=False)
@@ -82,7 +90,7 @@ class Training:
         self.device = learner.backbone.device
         self.n_steps = config.n_steps or max(batches.n_steps for batches in learner.batches)
         self.trained = learner.trained()
-        # fused: the same bits in half the time; where losses are scaled it has no form for a CPU
+        # fused: same bits in half the time; torch has no fused form for scaled losses on a CPU
         is_fused = self.device.type == "cpu" and config.precision != "float16"
         self.optimizer = torch.optim.SGD(
             self._groups(), lr=config.learning_rate, momentum=config.momentum, fused=is_fused
@@ -100,15 +108,15 @@ class Training:
         """Return remarks for the reader of the result."""
         n, n_planned = self.progress.n_epochs, self.config.n_epochs
         what = "training" if self.learner.is_tuned else "training the heads"
-        said = f"{n} epochs of {what} where {n_planned} were planned: {self.progress.why_fewer}"
-        return [] if n == n_planned else [said]
+        note = f"{n} epochs of {what} where {n_planned} were planned: {self.progress.why_fewer}"
+        return [] if n == n_planned else [note]
 
     @property
     def trained_share(self) -> float:
-        """The share of the planned epochs that there was time for; 1 where training ended for another reason."""
+        """Share of the planned epochs that ran, if time was up; 1 if training ended for another reason."""
         return self.progress.n_epochs / (self.config.n_epochs or 1) if self.progress.why_fewer == TIME_UP else 1.0
 
-    def _steps(self) -> Iterator[StepReport]:
+    def _steps(self) -> Iterator[StepMessage]:
         progress, config = self.progress, self.config
         saved_at = self._timed_at = time.monotonic()
         while progress.epoch < progress.n_epochs:
@@ -127,7 +135,7 @@ class Training:
                 if time.monotonic() - saved_at > CHECKPOINT_SECONDS:
                     self._save()
                     saved_at = time.monotonic()
-                yield StepReport(f"epoch {epoch + 1}, loss {progress.sums['loss'] / progress.step:.3f}")
+                yield StepMessage(f"epoch {epoch + 1}, loss {progress.sums['loss'] / progress.step:.3f}")
             means = {name: value / self.n_steps for name, value in progress.sums.items()}
             if self.assignments is not None and epoch < n_steady:
                 means["changed"] = self.assignments.change(self.learner)
@@ -164,7 +172,7 @@ class Training:
             outputs = [self._outputs(epoch, part, of_part) for part, of_part in enumerate(rows)]
             labels = [torch.from_numpy(self.data.labels[of_part]).long().to(self.device) for of_part in rows]
             weight = [torch.from_numpy(self.data.weight[of_part]).float().to(self.device) for of_part in rows]
-            learner.rows_now = rows
+            learner.batch_rows = rows
             parts = learner.loss(outputs, labels, weight, epoch)
         where = f"epoch {epoch + 1}, step {self.progress.step + 1} of {self.n_steps}"
         ids = (self.data.images.take(of_part).ids for of_part in rows)
@@ -172,7 +180,7 @@ class Training:
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(parts.total).backward()  # type: ignore[no-untyped-call]
         self.processes.sum_gradients(list(self.trained.values()))
-        if not self.scaler.is_enabled():  # the scaler of float16 looks for itself, and skips the step
+        if not self.scaler.is_enabled():  # the scaler of float16 checks gradients itself and skips the step
             stop_if_gradient_not_finite(self.trained.values(), where)
         self.scaler.step(self.optimizer)
         self.scaler.update()
@@ -225,7 +233,7 @@ class Training:
         if found is None:
             self.records.begin_with([])
             return
-        refuse_changes(found.state["made_with"], self.made_with, self.folder or Path())
+        check_same_settings(found.state["made_with"], self.made_with, self.folder or Path())
         self.progress = Progress(**found.state["progress"])
         if self.progress.epoch < self.progress.n_epochs:  # a finished training may be read by any number of processes
             self.processes.expect(found.state.get("processes", self.processes.n), self.folder or Path())
@@ -246,14 +254,14 @@ def learning_rate(epoch: int, n_epochs: int, base: float, floor_share: float, n_
 
     floor + (base - floor) (1 + cos(pi t / T)) / 2,     floor = floor_share * base
 
-    With `n_steady` the base rate holds for so many epochs first, and t and T count the epochs after them.
+    The first `n_steady` epochs have the base rate; t and T count the epochs after them.
     """
     floor = floor_share * base
     return floor + (base - floor) * _half_cosine(max(0, epoch - n_steady), n_epochs - n_steady)
 
 
 def n_epochs_with(n_steady: int, n_planned: int, steady_share: float) -> int:
-    """How many epochs there are where the steady ones end after `n_steady`: in the same proportion, at least one more.
+    """Number of epochs if the steady part ends after `n_steady`: the same proportion, at least one more epoch.
 
     min(n_planned, ceil(n_steady / steady_share))
     """
@@ -273,11 +281,11 @@ def teacher_temperature(epoch: int, first: float, last: float, n_warmup: int) ->
 
 
 def teacher_momentum(epoch: int, n_epochs: int, base: float, last: float) -> float:
-    """Half a cosine up: the teacher follows quickly at first and hardly at the end, as in muGCD.
+    """Half a cosine up: the teacher follows quickly at first and slowly at the end, as in muGCD.
 
     last - (1 - base) (1 + cos(pi t / T)) / 2
 
-    That starts at last - (1 - base), 0.699, and not at the base itself: the formula is muGCD's.
+    It starts at last - (1 - base), 0.699 by default, not at the base: the formula is muGCD's.
     """
     return last - (1 - base) * _half_cosine(epoch, n_epochs)
 
@@ -287,7 +295,7 @@ def _half_cosine(epoch: int, n_epochs: int) -> float:
     return (1 + math.cos(math.pi * min(epoch / n_epochs, 1.0))) / 2
 
 
-N_NAMED = 8
+MAX_IDS_SHOWN = 8
 
 
 class DivergedError(JustrightError):
@@ -300,14 +308,15 @@ def stop_if_not_finite(
     """Raise before the step, so that parameters and checkpoints stay valid; name the loss terms and images."""
     if bool(torch.isfinite(parts.total)):
         return
-    ids = list(ids)  # an iterator, so that ids are read only here
+    ids = list(ids)  # a lazy iterable: ids are read only after an error
     terms = [name for name, value in parts.terms.items() if not bool(torch.isfinite(value))] or ["loss"]
     bad = [image for each, names in zip(outputs, ids, strict=True) for image in _bad_images(each, names)]
     if bad:
-        which = f"{len(bad)} images give such values: {', '.join(bad[:N_NAMED])}{', ...' if len(bad) > N_NAMED else ''}"
+        more = ", ..." if len(bad) > MAX_IDS_SHOWN else ""
+        which = f"{len(bad)} images give such values: {', '.join(bad[:MAX_IDS_SHOWN])}{more}"
     else:
         every = [image for names in ids for image in names]
-        which = f"what the network gives is finite for each image of the batch: {', '.join(every[:N_NAMED])}, ..."
+        which = f"the outputs of the network are finite; the batch has {', '.join(every[:MAX_IDS_SHOWN])}, ..."
     kept = folder is not None and any((folder / "checkpoint").glob("step-*"))
     last = f" The last good checkpoint is in {folder}." if kept else ""
     raise DivergedError(
@@ -337,18 +346,19 @@ def _bad_images(outputs: Outputs, ids: Sequence[str]) -> list[str]:
     return [image for image, bad in zip(ids, is_bad.tolist(), strict=True) if bad]
 
 
-MOST_COMPARED = 2048  # of the target that are asked: enough to tell a change of one in a hundred
-COMPARED_SHARE, FEWEST_COMPARED = 0.15, 6  # epochs that are compared with as many before them, of all planned ones
-LEAST_FALL = 0.97  # a plateau: they change at least this share of what those before them changed
-STILL = 0.005  # or: less than this share of the images changes category from one epoch to the next
+MAX_COMPARED = 2048  # target images; enough to measure a change of 1 %
+# is_plateau compares the last epochs with as many before them: this share of all epochs, at least this many
+COMPARED_SHARE, MIN_COMPARED = 0.15, 6
+PLATEAU_RATIO = 0.97  # a plateau: the mean change is at least this share of the mean change before
+STILL = 0.005  # or: the mean change is below this share of the images
 
 
 class Assignments:
     """The categories of target images after every epoch, under the test transform."""
 
     def __init__(self, data: TrainingData, plain: Views):
-        self.rows, self.plain = data.unlabeled[:: -(-len(data.unlabeled) // MOST_COMPARED)], plain
-        self.categories: Int[Array, " asked"] = np.full(len(self.rows), -1, dtype=np.int64)
+        self.rows, self.plain = data.unlabeled[:: -(-len(data.unlabeled) // MAX_COMPARED)], plain
+        self.categories: Int[Array, " compared"] = np.full(len(self.rows), -1, dtype=np.int64)
 
     def change(self, learner: Learner) -> float:
         """Return the share of images whose category changed since the last call."""
@@ -359,8 +369,8 @@ class Assignments:
 
 def is_plateau(changes: Sequence[float], n_epochs: int) -> bool:
     """Whether the share of images that change category no longer falls; one value an epoch."""
-    n = max(FEWEST_COMPARED, math.ceil(COMPARED_SHARE * n_epochs))
+    n = max(MIN_COMPARED, math.ceil(COMPARED_SHARE * n_epochs))
     if len(changes) < 2 * n:
         return False
     before, now = np.mean(changes[-2 * n : -n]), np.mean(changes[-n:])
-    return bool(now < STILL or now >= LEAST_FALL * before)
+    return bool(now < STILL or now >= PLATEAU_RATIO * before)

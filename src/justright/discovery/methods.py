@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from justright.discovery.base import Discovery
 
 FIRST_PARTS = ("stage1", "heads")
-"""Folders inside that of a run, for trainings that come before the last one."""
+"""Subfolders of a run for the trainings before the last one."""
 
 
 def is_trained(name: str) -> bool:
@@ -21,8 +21,8 @@ def is_trained(name: str) -> bool:
 METHODS: Registry[type[Discovery]] = Registry("method")
 METHODS.add("kmeans", "justright.discovery.kmeans:KMeansBaseline", "semi-supervised k-means on frozen features")
 METHODS.add("gcd", "justright.discovery.gcd:GCD", "contrastive learning with and without labels, then k-means")
-METHODS.add("xcon", "justright.discovery.xcon:XCon", "GCD, and once more inside each of several parts of the data")
-METHODS.add("simgcd", "justright.discovery.simgcd:SimGCD", "features and prototypes at once, its own teacher")
-METHODS.add("mugcd", "justright.discovery.mugcd:MuGCD", "GCD first, then prototypes with a slow teacher (rebuilt)")
-METHODS.add("cms", "justright.discovery.cms:CMS", "views that move towards neighbors, then mean shift and a tree")
-METHODS.add("selex", "justright.discovery.selex:SelEx", "clusters of clusters at every epoch teach what is alike")
+METHODS.add("xcon", "justright.discovery.xcon:XCon", "GCD on all data and within each cluster of it")
+METHODS.add("simgcd", "justright.discovery.simgcd:SimGCD", "features and prototypes together, self-distillation")
+METHODS.add("mugcd", "justright.discovery.mugcd:MuGCD", "GCD, then SimGCD's losses with a mean teacher (rebuilt)")
+METHODS.add("cms", "justright.discovery.cms:CMS", "contrastive mean-shift learning, then mean shift and a tree")
+METHODS.add("selex", "justright.discovery.selex:SelEx", "contrastive learning with a hierarchy of clusters")

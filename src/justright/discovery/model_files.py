@@ -28,7 +28,7 @@ TUNED, JOINT = "tuned/", "joint/"
 NEEDED, OPTIONAL = ("vectors", "offset"), ("reference", "center", "directions")  # tensors of the assigner
 METHOD_KEYS = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
 REQUIRED_KEYS = METHOD_KEYS | {"backbone", "temperature", "checksum"}  # what model.json must hold
-BACKBONE_KEYS = {"name", "prefix_fingerprint", "resolution"}  # what it must say of the backbone
+BACKBONE_KEYS = {"name", "prefix_fingerprint", "resolution"}  # what its "backbone" must hold
 
 
 def write_model(
@@ -64,19 +64,19 @@ def about_model(folder: Path) -> dict[str, Any]:
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
         if missing := sorted(REQUIRED_KEYS - about.keys()) or sorted(BACKBONE_KEYS - {*about["backbone"]}):
-            raise ValueError(f"it does not say {', '.join(missing)}")
+            raise ValueError(f"{', '.join(missing)} is missing")
         return verified(about)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path} does not describe a model of this version: {error}",
-            advice="justright discover --out makes one once training is over",
+            advice="justright discover --out writes one at the end of training",
         ) from error
 
 
 def read_model(
     folder: Path, backbone: Backbone
 ) -> tuple[Backbone, CategoryAssigner, JointAnswer | None, dict[str, Any]]:
-    """The backbone with the tuned parameters, how it assigns, and the joint answer if there is one.
+    """Load the tuned parameters into the backbone; return it, the assigner, and the joint answer if there is one.
 
     Raises if the frozen part of the backbone differs from that in training.
     """
@@ -90,7 +90,7 @@ def read_model(
     try:
         tensors = load_file(path)
         if checksum(tensors) != about["checksum"]:
-            raise ValueError("it and model.json are not of one model, or one of them is damaged")
+            raise ValueError("it does not belong to model.json, or one of them is damaged")
         tuned = {name.removeprefix(TUNED): part for name, part in tensors.items() if name.startswith(TUNED)}
         backbone.load_tuned_state(tuned)
         parts = {name: tensors[name].numpy() for name in (*NEEDED, *OPTIONAL) if name in NEEDED or name in tensors}
@@ -100,10 +100,10 @@ def read_model(
             raise ValueError("only one of the two files has a joint answer")
         joint = JointAnswer.of(of_joint, about["joint"]) if of_joint else None
     except (OSError, SafetensorError, LookupError, ValueError, TypeError, ArithmeticError, RuntimeError) as error:
-        raise DataError(f"{path} cannot be read: {error}", expected="what `save` wrote") from error
+        raise DataError(f"{path} cannot be read: {error}", expected="a file written by `save`") from error
     return backbone, assigner, joint, about
 
 
 def write_backbone(path: Path, backbone: Backbone) -> None:
-    """An ordinary timm state dict: `timm.create_model(...).load_state_dict(safetensors.torch.load_file(path))`."""
+    """Write a timm state dict: `timm.create_model(...).load_state_dict(safetensors.torch.load_file(path))`."""
     write_tensors(path, {name: tensor.cpu() for name, tensor in backbone.full_state_dict().items()})

@@ -1,7 +1,7 @@
 """muGCD: GCD's representation, then SimGCD's losses with a slow teacher who sees easier views (NeurIPS 2023).
 
-A reconstruction: no code of the method is public, and what is known comes from its paper at second hand. Every such
-choice is a field of MuGCDConfig, and docs/decisions.md says where it comes from.
+A reconstruction: the method's code is not public, and some values come from citations of its paper. Each such choice
+is a field of MuGCDConfig, and docs/research/decisions.md gives its source.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from justright.data.transforms import Strong, Transform
 from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import KMEANS_FIELDS, PlannedTraining
 from justright.discovery.gcd import GCDConfig, GCDLearner
-from justright.discovery.learner import FitInputs, Outputs, own_copy
+from justright.discovery.learner import FitInputs, Outputs, trainable_copy
 from justright.discovery.loop import teacher_momentum
-from justright.discovery.simgcd import Heads, LearnerWithHeads, SimGCDConfig, WithHeads
+from justright.discovery.simgcd import DiscoveryWithHeads, Heads, LearnerWithHeads, SimGCDConfig
 from justright.features.backbone import Backbone, Stored
 from justright.utils.errors import JustrightError
 from justright.utils.settings import SHARE, Range, number, one_of, setting
@@ -40,7 +40,7 @@ class MuGCDConfig(SimGCDConfig):
     infer_with: Literal["teacher", "student"] = setting(
         "teacher", "which network decides", one_of("teacher", "student")
     )
-    # the recipe of strong views is unknown; stronger ones than these cost up to nine points, docs/discovery.md
+    # the published strong views are unknown; stronger ones than these cost up to 9 points: docs/research/discovery.md
     strong_area: float = setting(0.7, "the smallest share of an image that a strong view shows", ABOVE_0_TO_1)
     strong_color: float = setting(0.0, "how often strong views change color and sharpness; 0: crop and flip", SHARE)
     stage1: GCDConfig = setting(GCDConfig, "settings of the first training; a common one is set for both", GCD_SETTINGS)
@@ -55,7 +55,7 @@ class MuGCDConfig(SimGCDConfig):
             )
 
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
-        """The same with some settings changed, in the first training too, unless `stage1` says otherwise."""
+        """Return a copy with some settings changed, also in `stage1` unless it is given."""
         first = settings.get("stage1", {})
         if isinstance(first, Mapping):
             common = {name: settings[name] for name in (item.name for item in fields(GCDConfig)) if name in settings}
@@ -63,7 +63,7 @@ class MuGCDConfig(SimGCDConfig):
         return super().with_settings(settings)
 
     def without_effect(self) -> dict[str, str]:
-        """What does nothing in either training; under its own name also what does nothing in the first."""
+        """Settings without effect in either training, and under `stage1` those without effect in the first."""
         second, first = super().without_effect(), self.stage1.without_effect()
         kmeans = {name: second[name] for name in KMEANS_FIELDS}  # GCD clusters at its end, which is left out here
         both = {name: why for name, why in second.items() if name in first}
@@ -74,15 +74,15 @@ class MuGCDConfig(SimGCDConfig):
         return replace(super().small(), stage1=self.stage1.small())
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
-        """Both trainings; of the time that there is the first one has half, unless `stage1` says otherwise."""
+        """Fill in both trainings; the first gets half of the time, unless `stage1` sets it."""
         first = self.stage1
         if self.minutes is not None and first.minutes in (None, self.minutes):
             first = replace(first, minutes=self.minutes / 2)
         sizes = n_images, n_categories, ends_in_norm
         return replace(super().fitted(*sizes), stage1=first.fitted(*sizes))
 
-    def of_second_training(self) -> Any:
-        """The settings with the time that the first training leaves."""
+    def for_second_training(self) -> Any:
+        """The settings with the time that remains after the first training."""
         if self.minutes is None or self.stage1.minutes is None:
             return self
         return replace(self, minutes=self.minutes - self.stage1.minutes)
@@ -96,12 +96,12 @@ class Student(nn.Module):
         self.backbone, self.heads = backbone, heads
 
     def forward(self, *stored: Tensor) -> dict[str, Tensor]:
-        """From what the frozen part gave to projections and logits."""
+        """Map outputs of the frozen part to projections and logits."""
         return self.heads(self.backbone.suffix(stored))
 
 
 class MuGCDLearner(LearnerWithHeads):
-    """Eq. 6 on two strong views; what the teacher says of one weak view guides both."""
+    """Eq. 6 on two strong views; the teacher's logits of one weak view are the target of both."""
 
     config: MuGCDConfig
     streams = {"strong": 2, "weak": 1}  # noqa: RUF012
@@ -112,7 +112,7 @@ class MuGCDLearner(LearnerWithHeads):
         self.teacher = MeanTeacher(self.student)
 
     def transform(self, stream: str) -> Transform:
-        """Strong views as the settings have them."""
+        """Return the transform of a stream; strong views follow the settings."""
         if stream != "strong":
             return super().transform(stream)
         often, guess = self.config.strong_color, Strong()
@@ -129,7 +129,7 @@ class MuGCDLearner(LearnerWithHeads):
         return self.heads(self.features(stored["strong"], 2)) | {"teacher_logits": of_teacher}
 
     def after_step(self, epoch: int) -> None:
-        """The teacher moves towards the student."""
+        """Update the teacher."""
         config = self.config
         momentum = teacher_momentum(epoch, config.n_epochs or 1, config.momentum_base, config.momentum_last)
         self.teacher.update(self.student, momentum)
@@ -141,8 +141,8 @@ class MuGCDLearner(LearnerWithHeads):
         return super().changing() | {f"teacher.{name}": teacher[name] for name in sorted(students)}
 
 
-class MuGCD(WithHeads):
-    """GCD's representation first, then SimGCD's losses with a mean teacher, who also decides."""
+class MuGCD(DiscoveryWithHeads):
+    """GCD's representation first, then SimGCD's losses with a mean teacher, which also assigns the images."""
 
     name = "mugcd"
     config_class = MuGCDConfig
@@ -150,7 +150,7 @@ class MuGCD(WithHeads):
     @classmethod
     def trainings(cls, config: Any) -> list[PlannedTraining]:
         """The training of GCD, then those of SimGCD, the last one with the teacher."""
-        *heads, last = super().trainings(config.of_second_training())
+        *heads, last = super().trainings(config.for_second_training())
         first = PlannedTraining(config.stage1, tuple(GCDLearner.streams), "stage1")
         return [first, *heads, last._replace(streams=tuple(MuGCDLearner.streams))]
 
@@ -161,38 +161,38 @@ class MuGCD(WithHeads):
         self._train(representation, inputs, first, "stage1", stage=1)
 
         heads, center = self._heads(inputs)
-        config = self._train_heads(heads, self.config_.of_second_training(), inputs)
+        config = self._train_heads(heads, self.config_.for_second_training(), inputs)
         learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
         self._train(learner, inputs, config, stage=2)
 
-        decides: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student
-        found = dict(decides.backbone.model.named_parameters())
-        backbone.load_tuned_state({name: found[name] for name in backbone.tuned_state()})
-        return by_prototypes(data, inputs.features(), decides.heads.prototypes(), center)
+        network: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student
+        parameters = dict(network.backbone.model.named_parameters())
+        backbone.load_tuned_state({name: parameters[name] for name in backbone.tuned_state()})
+        return by_prototypes(data, inputs.features(), network.heads.prototypes(), center)
 
 
 class MeanTeacher(nn.Module):
-    """A copy of a student that follows it slowly and never learns by gradients.
+    """A moving average of a student, updated without gradients.
 
     theta_T <- w theta_T + (1 - w) theta_S,     w the momentum
 
-    It starts as its student. Parameters that need no gradient then are shared with the student instead of copied, so
-    freeze first. Buffers, such as the running statistics of batch normalization, are taken over as they are, and the
-    teacher stays in evaluation mode so as not to change its own.
+    It starts as a copy. Parameters that need no gradient at that time are shared with the student, so freeze first.
+    Buffers, such as the running statistics of batch normalization, are copied at each update. The teacher stays in
+    evaluation mode so that it does not change its own buffers.
     """
 
     def __init__(self, student: nn.Module):
         super().__init__()
-        self.network = own_copy(student).requires_grad_(False)
+        self.network = trainable_copy(student).requires_grad_(False)
         self.eval()
 
     def forward(self, *inputs: Tensor) -> Any:
-        """What the averaged network gives, without gradient."""
+        """Compute the outputs of the averaged network, without gradient."""
         with torch.no_grad():
             return self.network(*inputs)
 
     def update(self, student: nn.Module, momentum: float) -> None:
-        """Move one step towards the student; 1 stays, 0 becomes the student."""
+        """Move towards the student; momentum 1 changes nothing, 0 copies the student."""
         with torch.no_grad():
             for average, latest in zip(self.network.parameters(), student.parameters(), strict=True):
                 if latest.requires_grad:
@@ -201,5 +201,5 @@ class MeanTeacher(nn.Module):
                 held.copy_(current)
 
     def train(self, mode: bool = True) -> MeanTeacher:
-        """Stay in evaluation mode, also when the network that holds this teacher goes to train."""
+        """Stay in evaluation mode, also if the parent module switches to training mode."""
         return super().train(False)

@@ -30,7 +30,7 @@ KINDS: tuple[str, ...] = get_args(CategoryKind)
 
 CSV_COLUMNS = ("path", "category", "kind", "confidence", "source")  # the columns of a CSV
 NEITHER = "neither"  # the kind of an image that looks like none of the categories
-UNCALIBRATED = "nothing: no labeled images were used"  # what confidences rest on where nothing is labeled
+UNCALIBRATED = "nothing: no labeled images were used"  # `calibrated_on` without labeled images
 SOURCES = ("predicted", "given")  # where a category comes from: the method, or a person who labeled the image
 
 
@@ -47,12 +47,12 @@ class Category:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """One entry an image, in the order of the images."""
+    """One entry per image, in the order of the images."""
 
     index: pa.Table  # with id, dataset and path
     cluster: Int[Array, " images"]  # the likeliest category, as a position in `categories`
     confidence: Float[Array, " images"]  # the calibrated probability that it is the right one
-    is_neither: Mask  # whether the image is too unlike all categories for even the likeliest to be believed
+    is_neither: Mask  # whether the image fits no category, not even the most likely one
     categories: tuple[Category, ...]  # known classes first, then discovered clusters
     is_given: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))  # whether a person labeled the image
 
@@ -104,7 +104,7 @@ class Predictions:
         return table
 
     def with_given(self, names: Sequence[str | None]) -> Predictions:
-        """The same with the names of known classes that a person gave to some images; None for the others."""
+        """Return a copy with the classes that a person gave to some images; None for the others."""
         known = {each.name: number for number, each in enumerate(self.categories) if each.kind == "known"}
         given = np.array([known.get(name or "", -1) for name in names], dtype=np.int64)
         is_given = self.is_given | (given >= 0)
@@ -117,7 +117,7 @@ class Predictions:
         )
 
     def save(self, path: Path) -> None:
-        """Write as Parquet, which `open` reads back, or as CSV for people, by the ending of the name."""
+        """Write as Parquet (`open` reads it) or CSV, by the ending of the name."""
         if (ending := path.suffix.lower()) not in (".parquet", ".csv"):
             raise DataError(f"cannot write predictions to {path}", expected="a name that ends in .parquet or .csv")
         table = self.table()
@@ -130,7 +130,7 @@ class Predictions:
 
     @staticmethod
     def open(path: Path) -> Predictions:
-        """Read what `save` wrote as Parquet."""
+        """Read a Parquet file written by `save`."""
         try:
             table = read_parquet(path)
             about = parsed_json((table.schema.metadata or {})[KEY])
@@ -168,21 +168,21 @@ def category_names(known: Sequence[str], n_categories: int) -> tuple[Category, .
     return (*(Category(name, "known") for name in known), *discovered)
 
 
-MAX_ROUNDS = 20  # of matching and voting; a handful is enough, the limit only rules out going in circles
+MAX_ROUNDS = 20  # of matching and voting; a few are enough, the limit only prevents an endless loop
 
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
     """The vote of several runs, one entry per image."""
 
-    predictions: Predictions  # categories as in the reference run; the confidence is the mean, 0 from who disagrees
+    predictions: Predictions  # categories of the reference run; mean confidence, 0 for runs that disagree
     agreement: Float[Array, " images"]  # the share of runs that put the image where the vote puts it
     reference: int  # the run that agrees best with the others; its categories give the numbers
 
 
 def consensus(runs: Sequence[Predictions]) -> Consensus:
     """The vote of runs over the same images with the same known classes, each vote counted by its confidence."""
-    _refuse_unlike(runs)
+    _check_same_problem(runs)
     n_known = sum(category.kind == "known" for category in runs[0].categories)
     n_of = [len(run.categories) for run in runs]
     clusters = [run.cluster for run in runs]
@@ -218,7 +218,7 @@ def consensus(runs: Sequence[Predictions]) -> Consensus:
 def _renamed(
     clusters: Int[Array, " images"], n: int, reference: Int[Array, " images"], n_reference: int, n_known: int
 ) -> Int[Array, " images"]:
-    """Clusters under the numbers of the reference; one that matches none gets the number after the last."""
+    """Renumber clusters to match the reference; clusters without a match get the number after the last."""
     shared = np.zeros((n, n_reference), dtype=np.int64)
     np.add.at(shared, (clusters, reference), 1)
     row, column = linear_sum_assignment(shared[n_known:, n_known:], maximize=True)
@@ -228,11 +228,11 @@ def _renamed(
     return name[clusters]
 
 
-def _refuse_unlike(runs: Sequence[Predictions]) -> None:
+def _check_same_problem(runs: Sequence[Predictions]) -> None:
     if len(runs) < 2:
         raise DataError(f"a consensus of {len(runs)} runs", expected="at least two")
     known = [[category.name for category in run.categories if category.kind == "known"] for run in runs]
     if any(names != known[0] for names in known):
-        raise DataError("runs with other known classes", expected="the same labeled classes in each")
+        raise DataError("the runs have different known classes", expected="the same labeled classes in each")
     if any(run.ids != runs[0].ids for run in runs):
-        raise DataError("runs over other images", expected="the same target in each")
+        raise DataError("the runs have different target images", expected="the same target in each")

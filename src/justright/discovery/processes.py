@@ -1,8 +1,8 @@
-"""Training with one process or several; only this file knows the difference.
+"""Training with one process or several; all other files are the same for both.
 
-Each process takes its share of a batch through the network, then all gather what came out, with gradients, and compute
-the same loss on the whole batch. Gradients of parameters, each from its own share, are summed: together they are the
-gradient that one process would have found.
+Each process computes the outputs of its share of a batch. All processes gather these outputs, with gradients, and
+compute the same loss on the whole batch. The parameter gradients of all shares are summed, which is the gradient of a
+single process.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from justright.utils.types import Array
 
 T = TypeVar("T")
 
-LONGEST_WAIT = timedelta(days=7)  # others wait while the first process extracts features, which may take long
+MAX_WAIT = timedelta(days=7)  # others wait while the first process extracts features, which may take long
 
 
 class _Gather(torch.autograd.Function):
@@ -68,14 +68,14 @@ class Processes:
         if n != self.n:
             start = f"torchrun --nproc-per-node {n} -m justright ..." if n > 1 else "the command without torchrun"
             raise JustrightError(
-                f"{folder} is being trained by {n} process{'es' * (n > 1)}, now there {'are' * (self.n > 1) or 'is'} "
+                f"{folder} was trained by {n} process{'es' * (n > 1)}, now there {'are' * (self.n > 1) or 'is'} "
                 f"{self.n}",
-                expected="the same number, for it changes the last bits",
-                advice=f"{start}; or another --out, or delete that folder to start anew",
+                expected="the same number, because it changes the last bits",
+                advice=f"{start}; or another --out, or delete that folder to start again",
             )
 
     def share(self, n_rows: int) -> slice:
-        """The part of a batch that this process takes."""
+        """Return the rows of a batch that this process computes."""
         if n_rows % self.n:
             raise JustrightError(
                 f"a batch of {n_rows} for {self.n} processes",
@@ -86,13 +86,13 @@ class Processes:
         return slice(self.rank * size, (self.rank + 1) * size)
 
     def parts(self, n_rows: int, block: int) -> list[slice]:
-        """Rows in a part for each process, cut between blocks of rows, which are those of one process."""
+        """Split rows into one part per process, at block borders, so that blocks equal those of a single process."""
         n_blocks = -(-n_rows // block)
         ends = [min(n_rows, block * (n_blocks * rank // self.n)) for rank in range(self.n)] + [n_rows]
         return [slice(start, stop) for start, stop in pairwise(ends)]
 
     def exchange(self, rows: Array, parts: list[slice], device: torch.device) -> None:
-        """Where each process has filled its part of some rows, fill in those of the others."""
+        """Fill in the parts of `rows` that the other processes computed."""
         for source, part in enumerate(parts if self.n > 1 else ()):
             for start in range(part.start, part.stop, BLOCK):
                 mine = rows[start : min(start + BLOCK, part.stop)]
@@ -107,7 +107,7 @@ class Processes:
         return float(sent[0])
 
     def gather(self, rows: Float[Tensor, "views images _"]) -> Float[Tensor, "views all_images _"]:
-        """The images of all processes in order; gradients flow back to the own ones."""
+        """Return the rows of all processes in order; gradients flow back to this process's rows."""
         return rows if self.n == 1 else _Gather.apply(rows)  # type: ignore[no-untyped-call]
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
@@ -156,13 +156,13 @@ def joined_processes(device: str) -> Iterator[Processes]:
         return
     if device == "cuda":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    store, rank, n = next(rendezvous("env://", timeout=LONGEST_WAIT))
+    store, rank, n = next(rendezvous("env://", timeout=MAX_WAIT))
     if os.environ.get("GROUP_WORLD_SIZE", "1") == "1":
-        # After a restart the store of torchrun still holds the addresses of those who are gone. Several machines count
-        # restarts each for itself: there TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 makes a new store.
+        # After a restart the store of torchrun still holds addresses of ended processes. Each machine counts restarts
+        # on its own: with several machines, TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 makes a new store.
         store = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
     backend = "nccl" if device == "cuda" else "gloo"
-    dist.init_process_group(backend, store=store, rank=rank, world_size=n, timeout=LONGEST_WAIT)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=n, timeout=MAX_WAIT)
     yield Processes()
     gc.collect()  # tensors that still refer to the group should be gone by now: gloo may abort otherwise
     dist.barrier()
@@ -173,7 +173,7 @@ _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def computing_with(n_threads: int | None, folder: Path | None = None) -> Iterator[int]:
+def torch_threads(n_threads: int | None, folder: Path | None = None) -> Iterator[int]:
     """Set the thread count of torch and BLAS within this block; None keeps that of torch.
 
     Warns if the thread count differs from the original run in `folder`.
@@ -182,7 +182,7 @@ def computing_with(n_threads: int | None, folder: Path | None = None) -> Iterato
     n = n_threads or before
     if n != before:
         _log.warning(
-            "%s was begun with OMP_NUM_THREADS=%d and now it is %d: going on with %d, for the same result",
+            "%s was started with OMP_NUM_THREADS=%d and now it is %d: continuing with %d, for the same result",
             *(folder, n, before, n),
         )
     torch.set_num_threads(n)

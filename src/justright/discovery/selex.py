@@ -1,4 +1,4 @@
-"""SelEx: a hierarchy of clusters at every epoch teaches what is alike and what is not (Rastegar et al., ECCV 2024)."""
+"""SelEx: contrastive learning with a hierarchy of clusters, recomputed every epoch (Rastegar et al., ECCV 2024)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SelExConfig(SelExSettings, GCDConfig):
 
     target: Literal["pseudo_label", "radius_normalised", "radius_raw"] = setting(
         "pseudo_label",
-        "what tells images apart: their clusters, or distances beyond the next cluster, of features at length 1 or not",
+        "how pairs are separated: by cluster, or by distance compared with the next cluster, normalized or raw",
         one_of(*TARGETS),
     )
     order: Order = setting(
@@ -43,20 +43,20 @@ class SelExConfig(SelExSettings, GCDConfig):
     capacity: bool = setting(False, "limit each cluster of the hierarchy to its share of the images", YES_OR_NO)
 
     def small(self) -> Any:
-        """The rate falls from the first epoch on: a steady one was better on some data, worse on other."""
+        """The rate falls from the first epoch on: a steady rate was better on some data and worse on other data."""
         return super().small().with_settings({"steady_share": 0.0})
 
-    def remembered_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
-        """The cluster of each image at every level, int64, and its reach, float32."""
+    def extra_checkpoint_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
+        """Cluster (int64) and reach (float32) of each image at every level."""
         return (8 + 4) * n_seen * len(level_sizes(n_known, n_categories - n_known))
 
     def exact(self) -> Any:
-        """As its public code, with coarse labels on the wrong images; the figures of its paper were made so."""
+        """As in its public code, which gives coarse labels to the wrong images; its paper's figures come from it."""
         return super().exact().with_settings({"target": "radius_raw", "order": "official"})
 
 
 class SelExLearner(GCDLearner):
-    """The losses of SelEx on projections of two weak views; clusters are those of the beginning of the epoch."""
+    """The losses of SelEx on projections of two weak views, with the clusters of the start of the epoch."""
 
     levels: Tensor
     reach: Tensor
@@ -73,22 +73,22 @@ class SelExLearner(GCDLearner):
         self.register_buffer("reach", torch.zeros(n_levels, len(self.rows)))
 
     def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
-        """The hierarchy, from features of all images as they are now."""
+        """Compute the hierarchy from the current features of all images."""
         config, features = self.config, features_of(self.backbone, self.plain, self.rows)
         seed = int(generator(self.seed, "hierarchy", epoch).integers(2**31))
-        found = hierarchy(features, self.labels, self.n_categories, seed, is_capped=config.capacity, order=config.order)
-        self.levels.copy_(torch.from_numpy(found.labels))
-        self.reach.copy_(torch.from_numpy(found.reach))
+        tree = hierarchy(features, self.labels, self.n_categories, seed, is_capped=config.capacity, order=config.order)
+        self.levels.copy_(torch.from_numpy(tree.labels))
+        self.reach.copy_(torch.from_numpy(tree.reach))
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
-        """Projections of both views, and features where they decide what is apart."""
+        """Projections of both views, and their features if pairs are separated by distance."""
         features = self.features(stored["weak"], 2)
         seen = {} if self.config.target == "pseudo_label" else {"features": features}
         return seen | {"projections": self.projector(features)}
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The three losses of the batch."""
-        places = torch.from_numpy(np.searchsorted(self.rows, self.rows_now[0])).to(self.levels.device)
+        places = torch.from_numpy(np.searchsorted(self.rows, self.batch_rows[0])).to(self.levels.device)
         levels, target = self.levels[:, places], self.config.target
         if target == "pseudo_label":
             apart = apart_by_clusters(levels)
@@ -104,11 +104,11 @@ class SelExLearner(GCDLearner):
 
 
 class SelEx(TrainedDiscovery):
-    """Tune the last block by the clusters of a hierarchy, then cluster its features around the known classes."""
+    """Tune the last block with the clusters of a hierarchy, then cluster its features around the known classes."""
 
     name = "selex"
     config_class = SelExConfig
-    features_an_epoch = 1
+    extractions_per_epoch = 1
 
     def _learn(self, inputs: FitInputs) -> Learned:
         first = self._torch_generator("heads")

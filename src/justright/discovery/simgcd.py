@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Center, Learned, by_prototypes
 from justright.discovery.base import TrainedDiscovery
-from justright.discovery.configs import KMEANS_FIELDS, MOST_EPOCHS, PlannedTraining, TrainConfig
+from justright.discovery.configs import KMEANS_FIELDS, MAX_EPOCHS, PlannedTraining, TrainConfig
 from justright.discovery.learner import (
     BatchLabels,
     BatchWeights,
@@ -31,12 +31,12 @@ from justright.losses.heads import ProjectionHead, PrototypeClassifier
 from justright.utils.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, at_least, one_of, setting
 from justright.utils.types import Array
 
-# The length of both trainings where heads learn alone first; chosen on pets and plants, docs/discovery.md
-STEPS_OF_HEADS_A_CATEGORY, FEWEST_STEPS_OF_HEADS = 25, 1000
-STEPS_AFTER_HEADS_A_CATEGORY, FEWEST_STEPS_AFTER_HEADS = 6, 200
-# Classes are uneven where the squared spread of their sizes, as a share of the mean, is by so much larger than chance
-# makes it. Sizes of 10 to 1 in equal ratios have 0.4.
-LEAST_UNEVEN = 0.2
+# Length of both trainings if heads are trained alone first; chosen on pets and plants, docs/research/discovery.md
+HEAD_STEPS_PER_CATEGORY, MIN_HEAD_STEPS = 25, 1000
+STEPS_AFTER_HEADS_PER_CATEGORY, MIN_STEPS_AFTER_HEADS = 6, 200
+# Classes are uneven if var(n) / mean(n)^2 exceeds its expected value 1 / mean(n) by more than this. Sizes from 10 to 1
+# in a geometric series have 0.4.
+UNEVEN_THRESHOLD = 0.2
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,16 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
         "whether the heads see features without their mean before training; auto: unless the network ends in a norm",
         one_of("auto", "always", "never"),
     )
-    # on features of a conv net prototypes find most clusters by themselves; a ViT's last block changes its features so
-    # much that what heads knew of the old ones brings nothing
+    # useful for conv nets, where prototypes find most clusters on frozen features; a ViT's last block changes its
+    # features so much that heads trained before do not help
     heads_first: int | None = setting(
         0,
-        "steps in which the heads learn alone before the network is tuned; None: by categories, and 0 for a network "
+        "steps that train the heads alone before the network is tuned; None: by categories, and 0 for a network "
         "that ends in a norm",
         at_least(0).or_none(),
     )
 
-    # the mean entropy wants categories of one size: for uneven ones it tears the large ones apart
+    # the mean entropy favors categories of equal size and splits large categories if sizes are uneven
     entropy_scale_uneven: float | None = setting(
         None,
         "entropy_scale where sizes of labeled classes differ by more than chance; None: the same",
@@ -76,7 +76,7 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
 
     def without_effect(self) -> dict[str, str]:
         """The settings of k-means, which is not used."""
-        return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "prototypes decide here, not k-means")
+        return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "the method assigns by prototypes, not k-means")
 
     def small(self) -> Any:
         """The warm-up grows with training: 30 epochs of 200 would be too few steps for many categories."""
@@ -84,65 +84,65 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
         return super().small().with_settings(changed)
 
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
-        """The same with some settings changed; an entropy that is asked for holds for uneven classes too."""
-        asked = {"entropy_scale_uneven": None} if "entropy_scale" in settings else {}
-        return super().with_settings(asked | dict(settings))
+        """Return a copy with some settings changed; `entropy_scale` then also holds for uneven classes."""
+        implied = {"entropy_scale_uneven": None} if "entropy_scale" in settings else {}
+        return super().with_settings(implied | dict(settings))
 
     def for_classes(self, sizes: Int[Array, " classes"]) -> Any:
-        """The same settings, with less entropy where the sizes of labeled classes say that categories are uneven."""
+        """Return a copy with `entropy_scale_uneven` if the sizes of labeled classes are uneven."""
         if self.entropy_scale_uneven is None or not are_uneven(sizes):
             return self
         return replace(self, entropy_scale=self.entropy_scale_uneven)
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
-        """The same with numbers of steps and epochs."""
+        """Return a copy with the number of steps and epochs filled in."""
         if self.heads_first is None:
-            n_steps = 0 if ends_in_norm else max(FEWEST_STEPS_OF_HEADS, STEPS_OF_HEADS_A_CATEGORY * n_categories)
+            n_steps = 0 if ends_in_norm else max(MIN_HEAD_STEPS, HEAD_STEPS_PER_CATEGORY * n_categories)
             return replace(self, heads_first=n_steps).fitted(n_images, n_categories, ends_in_norm)
         made = super().fitted(n_images, n_categories, ends_in_norm)
-        n_warmup = 0 if made.heads_first else max(2, made.n_epochs // 5)  # what heads know the teacher knows too
+        n_warmup = 0 if made.heads_first else max(2, made.n_epochs // 5)  # trained heads need no warm-up
         return made if made.n_warmup is not None else replace(made, n_warmup=n_warmup)
 
-    def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
-        """Fewer steps where the heads have learned alone before."""
+    def min_steps(self, n_categories: int, ends_in_norm: bool) -> int:
+        """Fewer steps if the heads were trained before."""
         if not self.heads_first:
-            return super().fewest_steps(n_categories, ends_in_norm)
-        return max(FEWEST_STEPS_AFTER_HEADS, STEPS_AFTER_HEADS_A_CATEGORY * n_categories)
+            return super().min_steps(n_categories, ends_in_norm)
+        return max(MIN_STEPS_AFTER_HEADS, STEPS_AFTER_HEADS_PER_CATEGORY * n_categories)
 
     def head_size(self, dim: int, n_categories: int) -> int:
-        """The projection head and the prototypes."""
+        """Parameters of the projection head and the prototypes."""
         return super().head_size(dim, n_categories) + n_categories * dim
 
-    def of_heads(self) -> Any:
-        """The settings for heads that learn alone: a fifth of it warm-up, and a quarter of the time there is."""
-        n_steps = math.ceil((self.heads_first or 0) / MOST_EPOCHS)
+    def for_heads_only(self) -> Any:
+        """Settings for training the heads alone: a fifth of it is warm-up, and it gets a quarter of the time."""
+        n_steps = math.ceil((self.heads_first or 0) / MAX_EPOCHS)
         minutes = None if self.minutes is None else self.minutes / 4
         return replace(
             self,
-            n_epochs=MOST_EPOCHS,
+            n_epochs=MAX_EPOCHS,
             n_steps=n_steps,
-            n_warmup=MOST_EPOCHS // 5,
+            n_warmup=MAX_EPOCHS // 5,
             minutes=minutes,
             guide_share=0.0,
         )
 
     def after_heads(self) -> Any:
-        """The settings of the training after that, with the time that is left."""
+        """Settings of the training after that, with the remaining time."""
         return replace(self, minutes=None if self.minutes is None else self.minutes * 3 / 4)
 
 
 def are_uneven(sizes: Int[Array, " classes"]) -> bool:
-    """Whether class sizes differ by more than if each image fell into any class with the same chance.
+    """Whether class sizes differ by more than chance, if each image had any class with equal probability.
 
-    var(n) / mean(n)^2 - 1 / mean(n) > LEAST_UNEVEN
+    var(n) / mean(n)^2 - 1 / mean(n) > UNEVEN_THRESHOLD
     """
     if len(sizes) < 2 or not sizes.any():
         return False
-    return bool(sizes.var() / sizes.mean() ** 2 - 1 / sizes.mean() > LEAST_UNEVEN)
+    return bool(sizes.var() / sizes.mean() ** 2 - 1 / sizes.mean() > UNEVEN_THRESHOLD)
 
 
 class Heads(nn.Module):
-    """A projection head and a prototype classifier side by side on the feature, its `center` taken off."""
+    """A projection head and a prototype classifier on the feature minus `center`."""
 
     center: Tensor
 
@@ -165,7 +165,7 @@ class Heads(nn.Module):
 
 
 class LearnerWithHeads(Learner):
-    """What SimGCD and muGCD share: heads and their losses."""
+    """The learner of SimGCD and muGCD: heads and their losses."""
 
     has_categories = True
 
@@ -176,17 +176,17 @@ class LearnerWithHeads(Learner):
         self.n_unsettled = config.n_warmup or 0
 
     def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
-        """The category of each feature: that of the nearest prototype."""
+        """Return the nearest prototype of each feature."""
         with torch.no_grad():
             centered = torch.from_numpy(features).to(self.heads.center.device) - self.heads.center
             return self.heads.classifier(centered).argmax(dim=-1).cpu().numpy()
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
-        """The four losses of the batch; without `teacher_logits` it is its own teacher."""
-        found, config = outputs[0], self.config
+        """The four losses of the batch; without `teacher_logits` the network is its own teacher."""
+        output, config = outputs[0], self.config
         first, last = config.temperature_teacher_first, config.temperature_teacher
         temperature = teacher_temperature(epoch, first, last, config.n_warmup or 0)
-        rows = found["projections"], found["logits"], found.get("teacher_logits", found["logits"])
+        rows = output["projections"], output["logits"], output.get("teacher_logits", output["logits"])
         return self.losses(*rows, labels[0], weight[0], temperature_teacher=temperature)
 
 
@@ -198,34 +198,34 @@ class SimGCDLearner(LearnerWithHeads):
         return self.heads(self.features(stored["weak"], 2))
 
 
-class WithHeads(TrainedDiscovery):
-    """A method whose heads may learn alone before the network is tuned."""
+class DiscoveryWithHeads(TrainedDiscovery):
+    """A method that can train its heads alone before it tunes the network."""
 
     has_categories = True
 
     @classmethod
     def trainings(cls, config: Any) -> list[PlannedTraining]:
-        """The heads alone where the settings ask for it, then all."""
+        """The heads alone if `heads_first` is set, then everything."""
         if not config.heads_first:
             return super().trainings(config)
-        heads = PlannedTraining(config.of_heads(), tuple(SimGCDLearner.streams), "heads")
+        heads = PlannedTraining(config.for_heads_only(), tuple(SimGCDLearner.streams), "heads")
         return [heads, *super().trainings(config.after_heads())]
 
     def _heads(self, inputs: FitInputs) -> tuple[Heads, Center]:
-        """Heads for the backbone as it is now, and the mean feature that they take off."""
+        """Return heads for the current backbone, and the mean feature that they subtract."""
         config, backbone, data = self.config_, inputs.backbone, inputs.data
         center = None
         if config.center == "always" or (config.center == "auto" and not backbone.cut.ends_in_norm):
-            # not over the guides, whose common part is another
+            # without the pool, whose mean differs
             center = mean_feature(backbone, inputs.plain, data.seen)
         heads = Heads(backbone.dim, self.n_categories_, config, self._torch_generator("heads"), center)
         return heads, center
 
     def _train_heads(self, heads: Heads, config: SimGCDConfig, inputs: FitInputs) -> Any:
-        """Let the heads learn alone, where the settings ask for it; returns the settings of what follows."""
+        """Train the heads alone if `heads_first` is set; return the settings of the next training."""
         if not config.heads_first:
             return config
-        alone = config.of_heads()
+        alone = config.for_heads_only()
         batches = inputs.data.batches(alone.batch_size, self.seed, "heads", *rows_for_heads(inputs.data))
         learner = SimGCDLearner(inputs.backbone, alone, batches, heads)
         learner.is_tuned = False
@@ -233,8 +233,8 @@ class WithHeads(TrainedDiscovery):
         return config.after_heads()
 
 
-class SimGCD(WithHeads):
-    """Train the last block, a projection head and one prototype for each category; the prototypes decide."""
+class SimGCD(DiscoveryWithHeads):
+    """Train the last block, a projection head and one prototype per category; prototypes assign the images."""
 
     name = "simgcd"
     config_class = SimGCDConfig

@@ -160,7 +160,7 @@ class TrainingData:
 def total_categories(kept: Collection[int], own: Collection[int], n_target: int) -> int:
     """Count the categories if the pool is a rival: those of the target, and kept classes that it lacks.
 
-    `own` are the labeled classes that the target has too (docs/decisions.md, "Categories with a pool").
+    `own` are the labeled classes that the target has too (docs/research/decisions.md, "Categories with a pool").
     """
     return len(set(kept) | set(own)) + n_target - len(set(own))
 

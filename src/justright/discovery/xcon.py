@@ -1,4 +1,4 @@
-"""XCon: GCD, and GCD once more inside each part of the data (Fei et al., BMVC 2022)."""
+"""XCon: GCD on all data and within each cluster of it (Fei et al., BMVC 2022)."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ class XConConfig(GCDConfig):
     expert_scale: float = setting(0.1, "factor of the mean loss of the experts beside the global one", NOT_NEGATIVE)
 
     def small(self) -> Any:
-        """With batches as large as those of the others: experts see as many images again."""
+        """The batch size of the other methods: the experts' batches add as many images."""
         return super().small().with_settings({"batch_size": 128})
 
     def head_size(self, dim: int, n_categories: int) -> int:
-        """A head for all data, and one for each expert."""
+        """Parameters of one head for all data and one for each expert."""
         return (1 + self.n_experts) * super().head_size(dim, n_categories)
 
 
 class XConLearner(Learner):
-    """L = L_global + scale * mean_e L_e: one head and one batch for all data, one of each for every part of it.
+    """L = L_global + scale * mean_e L_e: one head and one batch for all data, and one of each for every expert.
 
-    Images of one part look alike, so telling them apart takes fine differences. Weights act in every supervised term.
+    Images of one expert look alike, so separating them takes fine differences. Weights act in every supervised term.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class XConLearner(Learner):
 
 
 class XCon(TrainedDiscovery):
-    """GCD with experts. The parts are k-means clusters of frozen features, drawn once before training."""
+    """GCD with experts. Each expert sees one k-means cluster of frozen features, fixed before training."""
 
     name = "xcon"
     config_class = XConConfig
@@ -90,8 +90,10 @@ class XCon(TrainedDiscovery):
         return self._by_clusters(inputs)
 
     def _experts(self, features: Float[Array, "images dim"]) -> Int[Array, " images"]:
-        """Which expert each image belongs to."""
+        """Return the expert of each image."""
         if self.config_.n_experts > len(features):
-            raise DegenerateError(f"{self.config_.n_experts} experts for {len(features)} images", expected="fewer")
-        # seed 0 whatever the seed of training is, as in the public code
+            raise DegenerateError(
+                f"{self.config_.n_experts} experts for {len(features)} images", expected="fewer experts than images"
+            )
+        # seed 0 for every seed of training, as in the public code
         return np.asarray(SemiSupKMeans(self.config_.n_experts, n_init=10, seed=0).fit(features).labels_)

@@ -15,7 +15,7 @@ from justright.clustering.arrays import like
 from justright.geometry import unit_rows
 from justright.utils.errors import DegenerateError
 from justright.utils.estimator import Estimator
-from justright.utils.settings import WHOLE, YES_OR_NO, refuse_out_of_range, setting
+from justright.utils.settings import WHOLE, YES_OR_NO, check_ranges, setting
 from justright.utils.types import UNLABELED, Array
 from justright.utils.validation import check_features, check_labels, to_numpy
 
@@ -44,7 +44,7 @@ class CategoryCounter(Estimator, ABC):
         If no image is labeled, labels may be None, and a `pool` of other kinds shows how wide classes are. Its classes
         are not counted. Without a pool only some counters have an estimate, a rough one.
         """
-        refuse_out_of_range(self, DegenerateError)
+        check_ranges(self, DegenerateError)
         self.n_categories_, self.curve_ = self._count(Given.of(features, labels, pool, self.normalize))
         return self
 

@@ -246,7 +246,7 @@ class LastStageCut(Cut):
     """The last stage that timm lists for the network, the layers after it, then pooling.
 
     Where such layers are more than norms (EfficientNet, MobileNetV2) they alone are the last stage here: tuning them
-    was as good as tuning both, at a third of the cost (docs/decisions.md).
+    was as good as tuning both, at a third of the cost (docs/research/decisions.md).
     """
 
     names = ("map",)

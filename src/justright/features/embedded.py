@@ -1,7 +1,7 @@
 """The embedded backbone: a small ViT that we trained on glyphs, without labels, and ship with the package.
 
 It has seen the scripts of `TRAINED_ON` and no others: every class that the demo looks for is new to it.
-`scripts/train_glyph_vit.py` makes the file; docs/embedded_backbone.md says how good it is.
+`scripts/train_glyph_vit.py` makes the file; docs/research/embedded_backbone.md says how good it is.
 """
 
 from __future__ import annotations

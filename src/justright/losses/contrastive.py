@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from justright.losses.reduction import Labels, LossParts, Projections, Scalar, Weights, at_least_float32, labeled_mean
-from justright.utils.settings import POSITIVE, SHARE, refuse_out_of_range, setting
+from justright.utils.settings import POSITIVE, SHARE, check_ranges, setting
 from justright.utils.types import UNLABELED
 
 
@@ -23,7 +23,7 @@ class ContrastiveSettings:
     temperature_sup: float = setting(0.07, "temperature of Eq. 2", POSITIVE)
 
     def __post_init__(self) -> None:
-        refuse_out_of_range(self)
+        check_ranges(self)
 
 
 def pair_logits(rows: Float[Tensor, "rows dim"], temperature: float) -> Float[Tensor, "rows rows"]:

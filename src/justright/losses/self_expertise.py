@@ -17,7 +17,7 @@ from justright.utils.types import UNLABELED
 Levels = Int[Tensor, "levels batch"]  # the cluster of each image, finest level first
 Apart = Float[Tensor, "rows rows"]  # how far apart the clusters of two rows are: at least 0, a row with itself 0
 
-LEAST_DIM = 16  # numbers of a projection that the coarsest levels see at least
+MIN_DIM = 16  # numbers of a projection that the coarsest levels see at least
 ROUNDING = 1e-12  # added to squared distances: the root of 0 has no gradient
 
 
@@ -71,7 +71,7 @@ class HierarchyLoss(nn.Module):
         v, weight = normalize(projections, dim=-1), torch.where(labels == UNLABELED, 1.0, weight)
         total = v.new_zeros(())
         for level, clusters in enumerate(levels):
-            size = max(v.shape[-1] >> (level + 1), LEAST_DIM)
+            size = max(v.shape[-1] >> (level + 1), MIN_DIM)
             total = total + 0.5 ** (level + 1) * self.sup_contrastive(v[..., :size], clusters, weight)
         return total
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from justright.discovery.configs import MOST_EPOCHS as HEADS_EPOCHS
+from justright.discovery.configs import MAX_EPOCHS as HEADS_EPOCHS
 from justright.geometry import ClassSums, cosine_similarity, evenly_spaced
 from justright.report.clusters import ClusterView, cluster_cards, look_at_clusters, review_of, target_features
 from justright.report.elements import (
@@ -52,7 +52,7 @@ MOST_BYTES = 10_000_000  # small enough for an email
 # characters of pictures: with tables of thousands of rows and all figures the page stays below 10 MB
 CLASS_BUDGET, CLUSTER_BUDGET = 2_000_000, 4_500_000
 NO_PREDICTIONS = "No predictions yet: the run is not finished"
-MOST_EPOCHS = 200  # of the table; figures show all
+MAX_EPOCHS = 200  # of the table; figures show all
 PART_TITLES = {"stage1": "First training", "heads": "Heads alone, before the network was tuned", "": "Training"}
 MOST_OPEN = 24  # more classes than this are collapsed at first
 MOST_CLASSES = 3000  # a longer list is shortened in the middle to keep the page small
@@ -177,7 +177,7 @@ class RunPage:
             for run, records in runs.items()
             for place, record in enumerate(records)
         ]
-        step, first = -(-len(rows) // MOST_EPOCHS), 0 if len(runs) > 1 else 1
+        step, first = -(-len(rows) // MAX_EPOCHS), 0 if len(runs) > 1 else 1
         config = self.run.about.get("config") or {}
         planned = {"": config, "heads": {"n_epochs": HEADS_EPOCHS}, "stage1": config.get("stage1") or {}}[part]
         n_planned = planned.get("n_epochs")

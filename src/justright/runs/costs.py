@@ -13,9 +13,9 @@ from typing import Any
 
 from justright.discovery.checkpoints import N_KEPT
 from justright.discovery.configs import PlannedTraining
-from justright.discovery.learner import MOST_FOR_HEADS as HEADS_IMAGES
+from justright.discovery.learner import MAX_IMAGES_FOR_HEADS as HEADS_IMAGES
 from justright.discovery.learner import N_FRESH as HEADS_VIEWS
-from justright.discovery.loop import MOST_COMPARED as PLATEAU_IMAGES
+from justright.discovery.loop import MAX_COMPARED as PLATEAU_IMAGES
 from justright.discovery.methods import FIRST_PARTS, METHODS
 from justright.estimation.combined import CombinedCounter
 from justright.estimation.spread import SpreadCounter
@@ -156,7 +156,7 @@ class CostPlan:
             n_features = n_views * min(work.n_seen, HEADS_IMAGES)
         elif config.steady_share and method.has_categories:  # to see whether categories still change
             n_features = (config.n_epochs or 1) * config.steady_share * min(work.n_target, PLATEAU_IMAGES)
-        elif n_passes := (config.n_epochs or 1) * method.features_an_epoch:
+        elif n_passes := (config.n_epochs or 1) * method.extractions_per_epoch:
             n_features, clustering = n_passes * work.n_seen, n_passes * self._kmeans_seconds(1, work.n_seen)
         shared = (
             n_drawn * getattr(rates, training.part or "step")
@@ -249,7 +249,7 @@ class CostPlan:
         guide = work.n_guide_classes * dim if config.guide_share else 0
         n_trained = config.head_size(dim, work.n_categories) + training.is_tuned * self._n_tuned + guide
         n_copies = 2 + (config.has_teacher and training.is_tuned)
-        remembered = config.remembered_bytes(work.n_seen, work.n_categories, work.n_known) + 8 * PLATEAU_IMAGES
+        remembered = config.extra_checkpoint_bytes(work.n_seen, work.n_categories, work.n_known) + 8 * PLATEAU_IMAGES
         return FLOAT_BYTES * n_copies * n_trained + remembered + EPOCH_BYTES * (10 + (config.n_epochs or 0))
 
     @cached_property

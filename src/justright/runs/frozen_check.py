@@ -24,18 +24,18 @@ from justright.utils.types import UNLABELED, Array, Labels, Mask
 MOST_IMAGES = 20_000  # target images that are clustered
 N_COMPARED = 2_000  # of these for the silhouette, which takes quadratic time
 N_INIT = 3
-# The silhouette of the trained clusters must reach this share of that of k-means; validated in docs/discovery.md
+# The silhouette of the trained clusters must reach this share of that of k-means: docs/research/discovery.md
 LEAST_SHARE = 0.5
 # Share of the categories used by k-means that training must use too: a training that was cut short uses few
 LEAST_USED = 0.8
-# A training that had time for less than this share of its epochs must pass stricter limits: docs/discovery.md
+# A training that had time for less than this share of its epochs must pass stricter limits: docs/research/discovery.md
 LEAST_TRAINED = 0.2
 LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT = 0.9, 0.95
 
 ScoresByMethod = dict[str, dict[str, Any]]  # All, Old, New, and the same three under "names"
 
-FROZEN = "k-means on frozen features"
-KEPT = ("found_again", "n_held_out", "silhouette", "used", "scores", "trained_share", "baselines")
+FROZEN, SIMPLE = "k-means on frozen features", "simple methods on frozen features"
+KEPT = ("found_again", "n_held_out", "silhouette", "used", "scores", "trained_share", "baselines", "simple")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,7 @@ class FrozenCheck:
         clusters: of k-means for the `clustered_rows` of the target; known classes first.
         scores: All, Old and New of k-means if the truth is known; not used for the recommendation.
         baselines: the same for every simple method, also with names; None if they were not computed.
+        simple: the silhouette of every simple method in the features of k-means; None if they were not computed.
     """
 
     found_again: tuple[float, float] | None
@@ -62,6 +63,14 @@ class FrozenCheck:
     scores: dict[str, object] | None = None
     trained_share: float = 1.0
     baselines: ScoresByMethod | None = None
+    simple: dict[str, float] | None = None
+
+    @property
+    def best_simple(self) -> tuple[str, float]:
+        """The simple method whose clusters are farthest apart, and their silhouette; k-means if it is alone."""
+        every = {"k-means": self.silhouette[1]} | (self.simple or {})
+        best = max(every, key=lambda name: every[name])
+        return ("k-means", self.silhouette[1]) if every[best] <= self.silhouette[1] else (best, every[best])
 
     @property
     def is_worth_it(self) -> bool:
@@ -73,7 +82,7 @@ class FrozenCheck:
             if frozen - trained > 2 * noise:
                 return False
         share, used = (LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT) if self.is_cut_short else (LEAST_SHARE, LEAST_USED)
-        trained, frozen = self.silhouette
+        trained, frozen = self.silhouette[0], self.best_simple[1]
         is_apart = trained >= min(share * frozen, frozen)  # a share of a negative value would be larger than the value
         return is_apart and self.used[0] >= used * len(np.unique(self.clusters))
 
@@ -85,6 +94,9 @@ class FrozenCheck:
     def note(self, method: str) -> str:
         """Both results and the recommendation in one sentence."""
         facts = ["silhouette: {:.2f} trained, {:.2f} k-means".format(*self.silhouette)]
+        best, apart = self.best_simple
+        if best != "k-means":
+            facts[0] += f", {apart:.2f} {best}"
         if self.found_again is not None:
             facts.insert(0, "held-out accuracy: {:.0%} trained, {:.0%} k-means".format(*self.found_again))
         if self.used[0] < self.used[1]:
@@ -92,7 +104,8 @@ class FrozenCheck:
         if self.is_cut_short:
             facts.append(f"there was time for {self.trained_share:.0%} of the epochs")
         if self.is_worth_it:
-            return f"the trained result of {method} is recommended over {FROZEN} ({'; '.join(facts)})"
+            others = FROZEN if self.simple is None else SIMPLE
+            return f"the trained result of {method} is recommended over {others} ({'; '.join(facts)})"
         problem = "training was cut short and did not help" if self.is_cut_short else "training did not help"
         advice = ", or more --minutes" if self.is_cut_short else ""
         return f"{problem} ({'; '.join(facts)}): use --method kmeans with another --out{advice}"
@@ -113,12 +126,13 @@ class FrozenCheck:
         return kept | {"recommended": method if self.is_worth_it else "kmeans"}
 
 
-def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> FrozenCheck:
-    """Compare a trained method with k-means on frozen features of the same images.
+def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable, with_simple: bool = False) -> FrozenCheck:
+    """Compare the categories of a trained method with k-means on frozen features of the same images.
 
     Parameters:
-        method: after `fit`.
+        method: after `fit`, and after `join` if the answer is the joint one.
         pool, target: features before training.
+        with_simple: compare with all simple methods, unless there are too many images.
     """
     rows, held_out = clustered_rows(len(target)), method.held_out_rows_
     labels = np.searchsorted(method.known_labels_, pool.labels)  # known class k is cluster k
@@ -141,7 +155,14 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
         again = method.held_out_accuracy_, float(np.mean(clusters.predict(held_out_features) == labels[held_out]))
     apart = _silhouette(trained, method.labels_[rows]), _silhouette(features[len(known) :], found)
     used = len(np.unique(method.labels_)), method.n_categories_
-    return FrozenCheck(again, len(held_out), apart, used, found, trained_share=method.trained_share_)
+    simple = None
+    if with_simple and len(known) + len(rows) <= MOST_ROWS:
+        numbers = len(method.known_labels_), method.n_categories_
+        given_features = np.asarray(pool.features[known], dtype=np.float32), labels[known]
+        inputs = FrozenFeatures(np.asarray(target.features[rows], dtype=np.float32), *given_features, *numbers)
+        compared = features[len(known) :]
+        simple = {name: _silhouette(compared, simple_clusters(inputs, name)) for name in BASELINES}
+    return FrozenCheck(again, len(held_out), apart, used, found, trained_share=method.trained_share_, simple=simple)
 
 
 def clustered_rows(n_target: int) -> Int[Array, " clustered"]:

@@ -45,10 +45,10 @@ def check_problem(
     problem: Problem, spec: RunSpec, out: Path, truth: Path | None = None, max_bad: float = MAX_BAD
 ) -> None:
     """Check the settings against the images, and against an earlier run in the same folder."""
-    from justright.discovery.checkpoints import refuse_changes
+    from justright.discovery.checkpoints import check_same_settings
 
     if (out / "run.json").exists():
-        refuse_changes(RunFolder(out).about["spec"], spec.to_json(), out)
+        check_same_settings(RunFolder(out).about["spec"], spec.to_json(), out)
     own, n_target = problem.own_rows, len(problem.target) - len(problem.given_rows())
     n_known = len(np.unique(problem.pool.images.labels[own])) if config_of(spec).sees_labels else 0
     if spec.weights is not None:

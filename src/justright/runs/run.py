@@ -96,11 +96,11 @@ class Run:
             is_owned: the caller holds the lock of the folder already. Of several processes that train together the
                 first one holds it for all.
         """
-        from justright.discovery.processes import computing_with
+        from justright.discovery.processes import torch_threads
 
         with owned(self.out) if self.processes.is_first and not is_owned else nullcontext():
             n_threads = self.folder.about.get("threads") if (self.out / "run.json").exists() else None
-            with computing_with(
+            with torch_threads(
                 n_threads if isinstance(n_threads, int) and n_threads > 0 else None, self.out
             ) as self.n_threads:
                 self._prepare()
@@ -123,12 +123,12 @@ class Run:
             methods, reference = self._learn(weight, n_target)
         method = methods[reference]
         if self.processes.is_first:
-            with self._timed("check"):
-                self._check(method, pool, target)
             with self._timed("predict"):
                 if self.spec.answer == "joint":
                     join(methods, pool.features, target.features, reference, **self._k_doubt(n_target))
                 self._predict(method)
+            with self._timed("check"):  # of the answer that was written
+                self._check(method, pool, target)
             with self._timed("evaluate"):
                 judged = self._evaluate()
             if judged is not None and self.check is not None:
@@ -285,7 +285,7 @@ class Run:
         """Compare the trained result with clusters of the frozen features."""
         if method.trainings(method.config_):
             try:
-                self.check = frozen_check(method, pool, target)
+                self.check = frozen_check(method, pool, target, with_simple=self.spec.answer == "joint")
                 self.notes.append(self.check.note(self.spec.method))
             except DegenerateError as error:
                 self.notes.append(f"not checked against {FROZEN}: {error}")

@@ -17,7 +17,7 @@ from justright.utils.file_rows import FileRows, row_shards
 from justright.utils.parallel import ENGINES, Engine
 from justright.utils.registry import Registry
 
-DEFAULT_SELECTOR = "none"  # of `discover` and `select`; why: docs/decisions.md, "Default selector"
+DEFAULT_SELECTOR = "none"  # of `discover` and `select`; why: docs/research/decisions.md, "Default selector"
 
 SELECTORS: Registry[type[Selector]] = Registry("selector")
 SELECTORS.add("none", UniformSelector, "nothing is selected: all of the pool weighs 1")

@@ -18,7 +18,7 @@ from justright.utils.errors import DataError, JustrightError
 from justright.utils.estimator import Estimator
 from justright.utils.parallel import Engine, in_process
 from justright.utils.seeding import generator
-from justright.utils.settings import SHARE, WHOLE, refuse_out_of_range, setting
+from justright.utils.settings import SHARE, WHOLE, check_ranges, setting
 from justright.utils.types import Array
 from justright.utils.validation import check_labels, to_numpy
 
@@ -52,7 +52,7 @@ class Selector(Estimator, ABC):
 
     def check(self) -> None:
         """Validate the parameters."""
-        refuse_out_of_range(self)
+        check_ranges(self)
 
     def fit(
         self: Fitted,

@@ -79,7 +79,7 @@ class BetaSelector(Selector):
 
     @classmethod
     def official(cls) -> BetaSelector:
-        """The settings of the paper's public code, which differ from the paper: see docs/decisions.md."""
+        """The settings of the paper's public code, which differ from the paper: see docs/research/decisions.md."""
         return cls(level="image", domain="raw", normalize="max", weight_range=(0.01, 1.0))
 
     def check(self) -> None:
@@ -215,7 +215,7 @@ class BetaCurve:
 
     def density(self, similarity: Values) -> Values:
         """The density at each similarity; infinite at a pole."""
-        # A cosine is in [-1, 1], the density is defined on [0, 1]: see docs/decisions.md, "beta domain".
+        # A cosine is in [-1, 1], the density is defined on [0, 1]: see docs/research/decisions.md, "beta domain".
         return beta_density(to_unit_interval(similarity, self.domain, self.reference), self.alpha, self.beta)  # Eq. 11
 
     def soft_weights(self, similarity: Values) -> Values:

@@ -1,6 +1,6 @@
 """Settings as fields of a dataclass: default, what they are for and what they may be stand in one place.
 
-From there `refuse_out_of_range` checks them and the command line makes its options and help texts.
+From there `check_ranges` checks them and the command line makes its options and help texts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def setting(default: Any, about: str = "", allowed: Range = ANYTHING) -> Any:
     return field(default=default, metadata=metadata)
 
 
-def refuse_out_of_range(config: Any, error: type[JustrightError] = JustrightError) -> None:
+def check_ranges(config: Any, error: type[JustrightError] = JustrightError) -> None:
     """Raise at the first setting of a dataclass whose value cannot be."""
     for each in fields(config):
         allowed, value = each.metadata.get("allowed", ANYTHING), getattr(config, each.name)

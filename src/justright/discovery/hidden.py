@@ -1,0 +1,81 @@
+"""Known classes that are hidden on purpose and found again as if they were new: how right is that, and how sure?
+
+Only features before training are used: those after it have seen the labels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import linear_sum_assignment
+from scipy.special import logit
+
+from justright.clustering.spreading import nearest_rows, share_alike, spread
+from justright.clustering.ward import constrained_ward
+from justright.geometry.rows import evenly_spaced
+from justright.utils.seeding import generator
+from justright.utils.types import UNLABELED, Array
+
+N_DRAWS = 4
+LEAST_CLASSES = 4  # known classes; with fewer nothing is hidden
+MOST_IMAGES = 2_000  # target images, and as many labeled ones
+SHRINK = 6.0  # hidden classes that weigh as much as the expectation that there is no difference
+MOST_SHIFT = 1.5
+
+
+def hidden_class_shift(
+    frozen: Float[Array, "rows dim"],
+    fixed: Int[Array, " rows"],
+    n_labeled: int,
+    n_categories: int,
+    n_neighbors: int,
+    neighbor_share: float,
+    seed: int = 0,
+) -> float:
+    """How much more often hidden classes are found again than their neighbors suggest; 0 without enough classes.
+
+        n / (n + 6) (logit(right) - logit(alike))
+
+    In each of several draws half of the known classes lose their labels. The images are clustered as those of a run
+    are. `right` is the share of labeled images of hidden classes in the cluster of their class, one cluster for each
+    class; `alike` is the mean share of their neighbors in the same cluster; n is the number of hidden classes.
+
+    Parameters:
+        frozen: features before training as in z, of labeled images, then of the target.
+        fixed: the known class of each row, numbered from 0 without gaps, -1 for unlabeled.
+    """
+    n_known, n_target = int(fixed.max(initial=UNLABELED)) + 1, len(fixed) - n_labeled
+    rows = np.concatenate(
+        [
+            evenly_spaced(n_labeled, min(n_labeled, MOST_IMAGES)),
+            n_labeled + evenly_spaced(n_target, min(n_target, MOST_IMAGES)),
+        ]
+    )
+    is_labeled = rows < n_labeled
+    frozen, fixed = frozen[rows], fixed[rows]
+    if len(np.unique(fixed[is_labeled])) < max(LEAST_CLASSES, n_known) or n_categories > len(rows):
+        return 0.0
+    near = nearest_rows(frozen, frozen, n_neighbors, np.arange(len(rows)))
+    n_hidden = n_known // 2
+    n_right, alike, n_seen = 0, 0.0, 0
+    for number in range(N_DRAWS):
+        order = generator(seed, "hidden classes", number).permutation(n_known)
+        name = np.full(n_known + 1, UNLABELED)  # the last one is that of unlabeled images
+        name[order[n_hidden:]] = np.arange(n_known - n_hidden)
+        start = constrained_ward(frozen, name[fixed], n_categories).labels
+        category = spread(start, name[fixed], near, n_categories, neighbor_share).argmax(axis=1)
+        judged = np.flatnonzero(is_labeled & (name[fixed] == UNLABELED))
+        n_right += _n_matched(category[judged] - (n_known - n_hidden), fixed[judged], n_categories, n_known)
+        alike += float(share_alike(category, near, category)[judged].sum())
+        n_seen += len(judged)
+    shares = (n_right + 1) / (n_seen + 2), (alike + 1) / (n_seen + 2)
+    shift = n_hidden / (n_hidden + SHRINK) * (logit(shares[0]) - logit(shares[1]))
+    return float(np.clip(shift, -MOST_SHIFT, MOST_SHIFT))
+
+
+def _n_matched(cluster: Int[Array, " images"], label: Int[Array, " images"], n_clusters: int, n_classes: int) -> int:
+    """Images in the cluster of their class, by the best one-to-one matching; a negative cluster matches none."""
+    counts = np.zeros((n_clusters, n_classes), dtype=np.int64)
+    is_free = cluster >= 0
+    np.add.at(counts, (cluster[is_free], label[is_free]), 1)
+    return int(counts[linear_sum_assignment(-counts)].sum())
