@@ -6,8 +6,8 @@ Reads evidence.parquet and the truth of each run, and prints the intercept and t
 regression, every run with the same weight; and how far the mean confidence of each problem is from its accuracy with
 numbers that were fitted on the others. Runs whose names begin with the same letters are of one source, and are left out
 together. `--only` fits the intercept and columns that are the same for all images of a run, and keeps all other
-coefficients of the package: each run has an offset of the logit that would make its mean confidence right, and ridge regression on
-these columns gives their coefficients. The column "hidden" is computed again from the model of the run.
+coefficients of the package: each run has an offset of the logit that would make its mean confidence right, and ridge
+regression on these columns gives their coefficients. The column "hidden" is computed again from the model of the run.
 """
 
 from __future__ import annotations
