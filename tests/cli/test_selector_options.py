@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 
 import click
@@ -80,8 +81,8 @@ def test_added_selector_has_name_options_and_help(added):
     )
     assert "at least 1" in said("--n-best", "0", exit_code=2)
     text = said("--help")
-    assert "  added   keeps the best\n" in text
-    assert "  auto    takes the best\n" in text
+    assert re.search(r"^  added +keeps the best$", text, re.MULTILINE)
+    assert re.search(r"^  auto +takes the best$", text, re.MULTILINE)
     assert "added: classes to keep (3)." in text
     assert "added: how steep it is (2.5)." in " ".join(text.split())
     assert text.index("Tell what") < text.index("Selectors:")

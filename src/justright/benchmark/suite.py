@@ -189,8 +189,11 @@ def read_suite(name: str | Path, profile: str | None = None) -> Suite:
         content = grid(content, _shared("selections"), _shared(profile)) | {"profile": profile}
     elif profile is not None:
         raise DataError(f"{name} has no profiles", expected="no --profile: it is no table of the paper")
-    elif methods := content.pop("methods", []):
-        content["settings"] = list(_with_each_method(methods, content.get("settings", [])))
+    else:
+        if methods := content.pop("methods", []):
+            content["settings"] = list(_with_each_method(methods, content.get("settings", [])))
+        common, splits = content.pop("problem", {}), content.pop("split_seeds", [])
+        content["problems"] = list(_with_each_split(splits, [common | each for each in content.get("problems", [])]))
     for key, kind in (("problems", SuiteProblem), ("settings", SuiteSetting), ("claims", Claim)):
         content[key] = tuple(_make(kind, values, f"one of the {key}") for values in content.get(key, []))
         names = [entry.name for entry in content[key]] if key != "claims" else [""]
@@ -211,6 +214,14 @@ def _with_each_method(methods: Sequence[str], settings: Sequence[TomlTable]) -> 
         if "method" not in setting.get("run", {})
     )
     yield from (setting for setting in settings if "method" in setting.get("run", {}))
+
+
+def _with_each_split(splits: Sequence[int], problems: Sequence[TomlTable]) -> Iterator[TomlTable]:
+    """Every problem with every split of its classes; all problems with the first split come first."""
+    if not splits:
+        yield from problems
+    for seed in splits:
+        yield from ({**problem, "name": f"{problem['name']}, split {seed}", "split_seed": seed} for problem in problems)
 
 
 def suite_names() -> list[str]:
