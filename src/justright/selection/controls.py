@@ -15,7 +15,11 @@ from justright.selection.cui import CuiSelector
 from justright.selection.shards import PoolFeatures, TargetFeatures
 from justright.utils.settings import WHOLE, one_of, setting
 
-MATCHED: dict[str, type[Selector]] = {"bins": BinsSelector, "cui": CuiSelector, "beta": BetaSelector}
+MATCHED: dict[str, type[BinsSelector | CuiSelector | BetaSelector]] = {
+    "bins": BinsSelector,
+    "cui": CuiSelector,
+    "beta": BetaSelector,
+}
 LIKE_HELP = "the selector whose amount of labeled data is matched"
 
 
