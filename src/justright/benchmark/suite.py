@@ -163,8 +163,12 @@ class Suite:
         values = {"n_resamples": 0, "n_target": n_target} | dict(self.run) | dict(setting.run) | {"seed": seed}
         for name in ("settings", "selector_params"):
             values[name] = {**self.run.get(name, {}), **setting.run.get(name, {})}
-        if problem is not None and problem.settings:  # only those of the method: GCD, say, has no entropy
-            known = {item.name for item in fields(METHODS[values.get("method", RunSpec.method)].config_class)}
+        # of shared settings only those of the method: GCD, say, has no entropy, and k-means no steps
+        known = {item.name for item in fields(METHODS[values.get("method", RunSpec.method)].config_class)}
+        if setting.method not in ("", self.run.get("method", "")):
+            own = setting.run.get("settings", {})
+            values["settings"] = {key: value for key, value in values["settings"].items() if key in own or key in known}
+        if problem is not None and problem.settings:
             values["settings"] |= {name: value for name, value in problem.settings.items() if name in known}
         if n_target is not None and setting.k_factor != 1:
             values["n_target"] = round(setting.k_factor * n_target)
