@@ -88,9 +88,10 @@ class SuiteSetting:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper about one of its tables: some rows are better than others, or as good.
+    """A claim about a suite, of the paper or of a study: some rows are better than others, or as good.
 
-    The mean over rows is compared, paired by method, target and seed.
+    The mean over rows is compared, paired by method, problem and seed. In a suite that is no table of
+    the paper, rows are settings.
     """
 
     says: str  # the claim in our words
