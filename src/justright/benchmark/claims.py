@@ -70,7 +70,9 @@ def verdicts(
         is_guide: judge the runs with the pool as a guide, and only claims about rows that have such runs.
     """
     guides = {setting.row for setting in suite.settings if setting.is_guide}
-    claims = [claim for claim in suite.claims if not is_guide or guides.intersection((*claim.better, *claim.than))]
+    role = "guide" if is_guide else "rival"
+    claims = [claim for claim in suite.claims if claim.role in ("", role)]
+    claims = [claim for claim in claims if not is_guide or guides.intersection((*claim.better, *claim.than))]
     found = [verdict for claim in claims for verdict in _judged(claim, suite, lines, others, is_guide)]
     corrected: dict[int, Verdict] = {}
     for method in dict.fromkeys(each.method for each in found):

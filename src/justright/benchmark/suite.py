@@ -104,6 +104,7 @@ class Claim:
     than_method: str = ""  # the method of `than`; if only `method` is named, every other one
     targets: tuple[str, ...] = ()  # only these of the paper's targets; all if empty
     within: float | None = None  # points of difference that still count as equal, if the claim is equality
+    role: str = ""  # judge it only with the pool in this role, guide or rival; empty for both
     behind: float = 0.0  # points that `better` may be behind, if the claim is only "as good"
 
     @property
@@ -289,7 +290,9 @@ def _grid_problems(content: TomlTable, profile: TomlTable) -> Iterator[dict[str,
         elif labeled == "own":
             yield {**common, "name": f"{own['name']}, own labels"}
         else:
-            pool = {sets[key]["name"]: sets[key]["source"] for key in POOLS[labeled] if key in sets and key != target}
+            # a set with classes of the target would label its new ones
+            same = {target, *own.get("shares_classes_with", ())}
+            pool = {sets[key]["name"]: sets[key]["source"] for key in POOLS[labeled] if key in sets and key not in same}
             name = f"{own['name']}, {'a wider' if labeled == 'wide' else 'the common'} pool"
             yield {**common, "name": name, "pool": pool, "pool_by_protocol": True}
 
