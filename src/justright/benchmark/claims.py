@@ -56,32 +56,44 @@ class Verdict:
         return text, self.verdict, difference_text(self.difference), str(self.n_problems or ""), paper
 
 
-def verdicts(
-    suite: Suite, lines: Sequence[Line], others: Callable[[str], tuple[Suite, Sequence[Line]]], is_guide: bool = False
-) -> list[Verdict]:
-    """One verdict per claim of the suite, followed by one per method if there are several.
+Others = Callable[[str], tuple[Suite, Sequence[Line]]]  # another suite by its name, and its lines
 
-    The unit is the problem: runs that differ in seed or method are averaged within it first. The p-values of all claims
-    are corrected by Holm's method, and so are those of each single method. A method that has not converged does not
-    count together with others.
+
+def verdicts(suite: Suite, lines: Sequence[Line], others: Others, is_guide: bool = False) -> list[Verdict]:
+    """One verdict per claim of the suite, followed by one per method if there are several; see `compared`."""
+    return corrected(compared(suite, lines, others, is_guide))
+
+
+def compared(suite: Suite, lines: Sequence[Line], others: Others, is_guide: bool = False) -> list[Verdict]:
+    """Differences and p-values for each claim, not corrected and without an outcome.
+
+    The unit is the problem: runs that differ in seed or method are averaged within it first. A method that has not
+    converged does not count together with others.
 
     Parameters:
-        others: returns another suite by its name, and its lines, for a claim that compares two tables.
+        others: for a claim that compares two tables.
         is_guide: judge the runs with the pool as a guide, and only claims about rows that have such runs.
     """
     guides = {setting.row for setting in suite.settings if setting.is_guide}
     role = "guide" if is_guide else "rival"
     claims = [claim for claim in suite.claims if claim.role in ("", role)]
     claims = [claim for claim in claims if not is_guide or guides.intersection((*claim.better, *claim.than))]
-    found = [verdict for claim in claims for verdict in _judged(claim, suite, lines, others, is_guide)]
-    corrected: dict[int, Verdict] = {}
+    return [verdict for claim in claims for verdict in _judged(claim, suite, lines, others, is_guide)]
+
+
+def corrected(found: Sequence[Verdict]) -> list[Verdict]:
+    """The outcome of each, by p-values that are corrected for their number by Holm's method.
+
+    Claims about all methods together are one family, and those about each single method another.
+    """
+    outcomes: dict[int, str] = {}
     for method in dict.fromkeys(each.method for each in found):
         family = [place for place, each in enumerate(found) if each.method == method and each.p_values]
         p_values = {name: holm([found[place].p_values[name] for place in family]) for name in OUTCOMES}
         for number, place in enumerate(family):
-            outcome = next((name for name in OUTCOMES if p_values[name][number] <= ERROR_RATE), UNDECIDED)
-            corrected[place] = replace(found[place], verdict=outcome)
-    return [corrected.get(place, each) for place, each in enumerate(found)]
+            is_shown = [name for name in OUTCOMES if p_values[name][number] <= ERROR_RATE]
+            outcomes[place] = is_shown[0] if is_shown else UNDECIDED
+    return [replace(each, verdict=outcomes.get(place, each.verdict)) for place, each in enumerate(found)]
 
 
 def _judged(claim: Claim, suite: Suite, lines: Sequence[Line], others: Any, is_guide: bool) -> list[Verdict]:
