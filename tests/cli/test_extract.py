@@ -118,17 +118,17 @@ def test_a_place_that_cannot_be_written_is_told(call, make_tree, tmp_path):
 def test_ctrl_c_keeps_what_was_finished(call, make_tree, tmp_path, monkeypatch):
     photos = make_tree({"cats": 40})
 
-    def stop(self, rows, *rest):
-        if self.next_row:
+    def stop(path, *rest):
+        if path.name == "000001.block":
             raise KeyboardInterrupt
-        return original(self, rows, *rest)
+        return original(path, *rest)
 
-    original = extraction.Extraction._finish_shard
-    monkeypatch.setattr(extraction.Extraction, "_finish_shard", stop)
+    original = extraction.write_block
+    monkeypatch.setattr(extraction, "write_block", stop)
     assert "Stopped." in call("extract", photos, "--out", tmp_path / "t", exit_code=130)
     monkeypatch.undo()
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
-    assert len((tmp_path / "t" / "shards.jsonl").read_text().splitlines()) == 1
+    assert len(list((tmp_path / "t" / "parts").glob("*.block"))) == 1
     call("extract", photos, "--out", tmp_path / "t")
     assert len(FeatureTable.open(tmp_path / "t")) == 40
 

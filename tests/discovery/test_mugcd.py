@@ -131,7 +131,7 @@ def test_every_step_moves_the_teacher_once(split, backbone, bank, monkeypatch):
 )
 def test_strong_views_are_as_strong_as_was_asked_for(settings, expected, split, backbone, tmp_path):
     learned("mugcd", split, backbone, tmp_path, n_epochs=1, **settings)
-    drawn = [json.loads(path.read_text())["transform"] for path in tmp_path.glob("*/index.json")]
+    drawn = [json.loads(path.read_text())["key"]["transform"] for path in tmp_path.glob("*/key.json")]
     (found,) = [transform for transform in drawn if transform["kind"] == "Strong"]
     assert found == json.loads(json.dumps(describe(expected)))
 

@@ -178,14 +178,12 @@ def test_cached_features_of_other_images_do_not_count(plan_of, home):
     assert min(each.n_missing for each in before) > 0
 
 
-def test_stored_views_need_no_disk_unless_their_index_is_damaged(
-    problem, backbone, plan_of, home, tmp_path, monkeypatch
-):
+def test_stored_views_need_no_disk_unless_their_key_is_damaged(problem, backbone, plan_of, home, tmp_path, monkeypatch):
     spec = RunSpec(scale="small", settings=SETTINGS, backbone="glyph_vit", n_target=22)
     Run(problem, spec, tmp_path / "run", backbone).all()
     free(100_000_000, monkeypatch)
     plan_of(views=4).check_disk()
     assert not any(each.n_missing for each in plan_of(views=4).files())
-    for index in (home / "banks").glob("*/index.json"):
-        index.write_text("[]")
+    for key in (home / "banks").glob("*/key.json"):
+        key.write_text("[]")
     assert sum(each.n_missing for each in plan_of(views=4).files()) == sum(banks(plan_of(views=4)).values())

@@ -230,14 +230,14 @@ class CostPlan:
         from justright.features.cache import KeptBanks
         from justright.features.views import record_type
 
-        stored = KeptBanks().all()
+        stored = KeptBanks().sections()
         for (stream, precision), n_views in self.stored_views().items():
             layout = record_type(self.backbone.stored_names, self.backbone.stored_shapes, precision)  # type: ignore[arg-type]
             same = {"backbone": self.backbone.name, "transform": stream, "precision": precision}
-            same["images"] = self.work.n_images
-            n_on_disk = max((bank["bytes"] for bank in stored if same.items() <= bank.items()), default=0)
             what = f"{n_views} {stream} view{'s' * (n_views > 1)} of each image in {precision}"
             n_bytes = self.work.n_images * n_views * layout.itemsize
+            # of these or of other images: which ones is known once they are read
+            n_on_disk = max((min(n_bytes, bank["bytes"]) for bank in stored if same.items() <= bank.items()), default=0)
             yield PlannedFiles(what, "bank", home() / "banks", n_bytes, n_on_disk)
 
     def _view_bytes(self) -> int:

@@ -18,11 +18,11 @@ from justright.features.store import (
     DamagedStoreError,
     Header,
     StoreMismatchError,
-    StoreWriter,
     begin_store,
     data_fingerprint,
     indented,
     read_header,
+    write_store,
 )
 from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.utils.errors import DataError
@@ -71,10 +71,9 @@ class GivenStores:
         header = replace(self.header, computation=computation, data=data_fingerprint(contents, images.table))
         if begin_store(out, header):
             return FeatureTable.open(out)
-        with StoreWriter(out, header) as writer:
-            for start in range(writer.n_rows, len(good), BLOCK_ROWS):
-                writer.add(self._features(good[start : start + BLOCK_ROWS]), {} if start else bad)
-            writer.finish(store_index(images, contents, places, out), quarantined(images, bad))
+        blocks = (self._features(good[start : start + BLOCK_ROWS]) for start in range(0, len(good), BLOCK_ROWS))
+        index = store_index(images, contents, np.flatnonzero(places >= 0), out)
+        write_store(out, header, blocks, index, quarantined(images, bad))
         return FeatureTable.open(out, verify=False)
 
     def _places(self, images: ImageSet, contents: Sequence[str]) -> tuple[Int[Array, " images"], Reasons]:
@@ -177,8 +176,7 @@ def _empty_store(images: ImageSet, backbone: Any, path: Path) -> FeatureTable:
     key = FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").key()
     header = Header(**key, data=data_fingerprint([], images.table))
     if not begin_store(path, header):
-        with StoreWriter(path, header) as writer:
-            writer.finish(store_index(images, [], np.zeros(0, dtype=np.int64), path), [])
+        write_store(path, header, [], store_index(images, [], np.zeros(0, dtype=np.int64), path))
     return FeatureTable.open(path, verify=False)
 
 

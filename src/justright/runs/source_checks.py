@@ -71,10 +71,10 @@ def unreadable_files(images: ImageSet, table: FeatureTable, is_target: bool) -> 
     columns = (images.table[name].to_pylist() for name in ("dataset", "source", "path"))
     places = list(zip(*columns, strict=True)) if table.bad_rows else []
     found = []
-    for row, (kind, reason) in sorted(table.bad_rows.items()):
+    for row, bad in sorted(table.bad_rows.items()):
         dataset, source, path = places[row]
         side: Side = "target" if is_target else "labeled" if dataset == OWN else "pool"
-        found.append(LeftOut(location(source, path), side, BadKind(kind).code, reason))
+        found.append(LeftOut(location(source, path), side, bad.kind.code, bad.reason))
     return found
 
 
