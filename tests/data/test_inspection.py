@@ -178,10 +178,9 @@ def test_inspection_has_ids_of_good_and_reasons_of_bad_images(photos):
     images = open_images(photos)
     found = inspect_images(images)
     is_empty = [path == "cat/empty.jpg" for path in images.paths]
-    assert found.is_good.tolist() == [not empty for empty in is_empty]
-    named = [images.computed_id(row) if good else "" for row, good in enumerate(found.is_good)]
-    assert found.content_ids == named
-    assert [(image.path, image.kind) for image in found.bad.values()] == [("cat/empty.jpg", BadKind.EMPTY)]
+    named = [None if empty else images.computed_id(row) for row, empty in enumerate(is_empty)]
+    assert found["content"].to_pylist() == named
+    assert [kind for kind in found["kind"].to_pylist() if kind] == [BadKind.EMPTY.value]
 
 
 FORMATS = {"JPEG": "JPEG", "PNG": "PNG", "GIF": "GIF", "WEBP": "WebP", "BMP": "BMP", "TIFF": "TIFF"}

@@ -17,7 +17,6 @@ from justright.selection import (
     RandomSelector,
     UniformSelector,
     selector_of,
-    selectors_by_target,
 )
 from justright.utils.errors import DataError, JustrightError
 
@@ -112,10 +111,6 @@ def test_selector_of_sets_seed_and_n_clusters_if_the_selector_has_them():
     params = selector_of("bins", {"n_bins": 3}, seed=5, n_clusters=7).get_params()
     assert (params["n_bins"], params["n_clusters"], params["seed"]) == (3, 7, 5)
     assert selector_of("none", {}, seed=5, n_clusters=7).get_params() == {}
-
-
-def test_baselines_do_not_depend_on_the_target():
-    assert selectors_by_target() == ["cui", "bins", "beta"]
 
 
 def test_every_class_weighs_one(cloud):

@@ -42,7 +42,7 @@ from justright.runs.feature_pool import FeaturePool
 from justright.runs.selection import Selection
 from justright.selection import SELECTORS, SelectionPlot
 from justright.selection.class_weights import closest_first
-from justright.selection.verdict import COLUMNS, Diagnosis
+from justright.selection.diagnosis import COLUMNS, Diagnosis
 from justright.utils.errors import JustrightError
 from justright.utils.files import write_text
 from justright.utils.seeding import generator
