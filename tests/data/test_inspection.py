@@ -15,9 +15,8 @@ from PIL import Image
 from tests.data.drawn_files import drawing, file_of, put
 from tests.lost_workers import FAR_ENGINES, deadly
 
-from justright.data.audit import audit
+from justright.data.audit import audit, inspect_images
 from justright.data.decoding import format_against_suffix, format_of, hide_pillow_warnings, is_cut_off
-from justright.data.inspection import inspect_images
 from justright.data.objects import from_dataset
 from justright.data.opening import open_images
 from justright.data.quarantine import BadKind

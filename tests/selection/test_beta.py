@@ -174,7 +174,7 @@ def test_weights_that_nearly_vanish_are_announced(caplog):
     ],
     ids=str,
 )
-def test_wrong_options_are_refused_by_name(cloud, wrong):
+def test_invalid_options_are_rejected_by_name(cloud, wrong):
     with pytest.raises(JustrightError, match=next(iter(wrong))):
         BetaSelector(**wrong).fit(cloud.pool, cloud.labels, cloud.target)
 

@@ -37,7 +37,7 @@ def test_baselines_do_not_vary(cloud):
     assert (found.weight_mean.tolist(), found.weight_std.max(), found.n_resamples) == ([1.0] * 10, 0.0, 3)
 
 
-def test_tensors_that_record_gradients_are_resampled_too(cloud):
+def test_tensors_with_gradients_are_accepted(cloud):
     tensors = torch.tensor(cloud.pool, requires_grad=True), torch.tensor(cloud.labels)
     target = torch.tensor(cloud.target, requires_grad=True)
     for selector in (BetaSelector(domain="affine"), BetaSelector(domain="affine", level="image")):
@@ -46,7 +46,7 @@ def test_tensors_that_record_gradients_are_resampled_too(cloud):
         assert np.array_equal(by_tensor.weight_mean, by_array.weight_mean)
 
 
-def test_the_same_seed_gives_the_same(cloud):
+def test_equal_seeds_give_equal_stability(cloud):
     given = (BetaSelector(domain="affine"), cloud.pool, cloud.labels, cloud.target)
     assert np.array_equal(stability(*given, seed=4).weight_mean, stability(*given, seed=4).weight_mean)
     assert not np.array_equal(stability(*given, seed=4).weight_mean, stability(*given, seed=5).weight_mean)
@@ -64,12 +64,12 @@ class EverySecond(Selector):
         return ClassWeights(pool.classes(), np.arange(10.0), [""] * 10)
 
 
-def test_resamples_without_an_answer_are_counted_and_left_out(cloud):
+def test_failed_resamples_are_counted_and_left_out(cloud):
     found = stability(EverySecond(), cloud.pool, cloud.labels, cloud.target, n_resamples=5)
     assert (found.n_resamples, found.n_failed) == (2, 3)
     assert found.weight_mean.tolist() == list(range(10))
 
 
-def test_a_selector_without_any_answer_is_an_error(cloud):
+def test_only_failed_resamples_are_an_error(cloud):
     with pytest.raises(DegenerateError, match="any of 3 resamples"):
         stability(BetaSelector(threshold=99.0), cloud.pool, cloud.labels, cloud.target, n_resamples=3)

@@ -14,7 +14,7 @@ from justright.cli.terminal import Terminal, with_terminal
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables, require_flat
 from justright.runs.selection import Selection, save_selection, stability_of
-from justright.selection.diagnosis import COLUMNS, N_DRAWS, Diagnosis, diagnose
+from justright.selection.diagnosis import N_DRAWS, diagnose
 from justright.utils.errors import JustrightError
 from justright.utils.file_rows import row_shards
 from justright.utils.parallel import ENGINES
@@ -133,13 +133,13 @@ def select(
     for file in written:
         terminal.say(f"Written: {file}")
     value = {"asked": request} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
-    _show(terminal, result, diagnosis)
+    _show(terminal, result)
     lines = [f"{result.summary()}."]
-    lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how(), diagnosis.caveat]
+    lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how, diagnosis.caveat]
     terminal.result(value | {"written": [str(file) for file in written]}, "\n".join(lines))
 
 
-def _show(terminal: Terminal, result: Selection, diagnosis: Diagnosis | None) -> None:
+def _show(terminal: Terminal, result: Selection) -> None:
     terminal.table(f"Kept by {result.name}", result.source_columns(), result.source_cells())
     if result.stability is not None:
         share = result.stability.kept_share
@@ -147,5 +147,3 @@ def _show(terminal: Terminal, result: Selection, diagnosis: Diagnosis | None) ->
         columns = ("always kept", "sometimes kept", "never kept", "std of a weight")
         row = (n_always, len(share) - n_always - n_never, n_never, float(result.stability.weight_std.mean()))
         terminal.table(f"Classes over {result.stability.n_resamples} resamples", columns, [row])
-    if diagnosis is not None:
-        terminal.table("Diagnosis on hidden classes", COLUMNS, diagnosis.cells())

@@ -6,8 +6,11 @@ import os
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, fields
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -16,14 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from justright.data.columns import look_alikes, visible
-from justright.data.duplicates import NEAR, groups_of, near_components
+from justright.data.decoding import decode, format_against_suffix
+from justright.data.duplicates import NEAR, groups_of, look_of, near_components
 from justright.data.folder import why_unrecognized
-from justright.data.image_set import ImageSet
-from justright.data.inspection import N_WORKERS, inspect_images
+from justright.data.image_set import ImageSet, sent_in_parts
 from justright.data.opening import unrecognized
-from justright.data.quarantine import Quarantined, refuse_above
+from justright.data.quarantine import Quarantined, reason_of, refuse_above
+from justright.data.readers import Reader
+from justright.utils.context import track
 from justright.utils.errors import BadKind
-from justright.utils.parallel import Engine
+from justright.utils.hashing import BLOCK, hash_bytes
+from justright.utils.parallel import Engine, threads
 from justright.utils.types import UNLABELED
 
 Side = Literal["labeled", "pool", "target"]
@@ -152,6 +158,26 @@ class AuditReport:
         }
 
 
+N_WORKERS = 8
+"""Threads: reading waits for the disk, and Pillow releases the interpreter's lock while it decodes."""
+
+PART_ROWS = 16
+"""Images per task of a worker."""
+
+FOUND = pa.schema(
+    {
+        "content": pa.string(),  # content id; null for a bad image
+        "hash": pa.uint64(),  # perceptual hash; null for a bad or flat image, as are the shares of colors
+        "red": pa.int32(),
+        "green": pa.int32(),
+        "blue": pa.int32(),
+        "real_format": pa.string(),  # if the suffix is that of another one
+        "kind": pa.string(),  # of a bad image, as is the reason
+        "reason": pa.string(),
+    }
+)
+
+
 NUMBER_BEFORE_NAME = re.compile(r"^\d+[\s._-]+(?=\D)")
 ALIKE = "differ only by case or by invisible characters"
 BETWEEN_WORDS = re.compile(r"[\s_-]+")
@@ -194,6 +220,41 @@ def audit(
         findings += [*_odd_files(everything), *_copies(everything, near), *_odd_classes(everything)]
     order = list(KINDS)
     return AuditReport(tuple(sources), sorted(findings, key=lambda finding: order.index(finding.kind)), near)
+
+
+def inspect_images(images: ImageSet, n_workers: int = N_WORKERS, engine: Engine | None = None) -> pa.Table:
+    """Read every file once; returns dataset, source, path, class name and label of each image, and the columns FOUND.
+
+    The result does not depend on the number of threads or the engine.
+    """
+    parts = (engine or threads(n_workers))(partial(_inspect_all, images.readers), sent_in_parts(images, PART_ROWS))
+    with closing(parts):
+        rows = iter(track(chain.from_iterable(parts), len(images), f"reading {', '.join(images.datasets)}"))
+        batches = [pa.Table.from_pylist(batch, FOUND) for batch in iter(lambda: list(islice(rows, BLOCK)), [])]
+    found = pa.concat_tables(batches) if batches else FOUND.empty_table()
+    known = {name: images.table[name].cast(pa.string()) for name in ("dataset", "source", "path", "class_name")}
+    return pa.table(known | {"label": images.table["label"]} | dict(zip(FOUND.names, found.columns, strict=True)))
+
+
+def _inspect_all(readers: Mapping[str, Reader], places: pa.Table) -> list[dict[str, Any]]:
+    return [_inspect(readers[at["source"]], at["path"]) for at in places.select(["source", "path"]).to_pylist()]
+
+
+def _inspect(reader: Reader, path: str) -> dict[str, Any]:
+    data = b""
+    try:
+        # if id and image both come from the bytes of a file, it is read once
+        if type(reader).image is Reader.image and type(reader).content_id is Reader.content_id:
+            data = reader.encoded(path)
+            content_id, image = hash_bytes(data), decode(data, path)
+        else:
+            content_id, image = reader.content_id(path), reader.image(path)
+        look = look_of(image)
+    except Exception as error:  # a reader may raise anything; the reason carries it
+        kind, reason = reason_of(error, path)
+        return {"kind": kind.value, "reason": reason}
+    found = {"content": content_id, "real_format": format_against_suffix(data, path)}
+    return found if look is None else found | dict(zip(("hash", "red", "green", "blue"), look, strict=True))
 
 
 def comparable_name(class_name: str) -> str | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from justright.clustering import SemiSupKMeans
-from justright.evaluation import evaluate
+from justright.evaluation import Counts, match_counts
 from justright.evaluation.intervals import MeanDifference, mean_difference
 from justright.geometry import unit_rows
 from justright.utils.context import track
@@ -21,7 +21,6 @@ from justright.utils.validation import check_directions, check_features
 LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]  # features, and a label each
 OWN, EVERYTHING = "own", "none"  # the two selectors that are compared
 TITLES = {OWN: "own (no pool)", EVERYTHING: "none (the whole pool)"}
-COLUMNS = ("setting", "All %", "New %", "All against own", "New against own", "better in draws")
 CAVEAT = (
     "Linear discriminants replace a trained network, and hidden classes of your own replace unknown ones. "
     "Only whether to use the pool is compared: a rehearsal cannot tell which selection of it is best."
@@ -39,50 +38,37 @@ LEAST_IMAGES, LEAST_CLASSES = 4, 4  # with fewer, half of them would be too few 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Mean accuracy on hidden images, without the pool and with all of it, and which of the two to choose."""
+    """Whether to use the pool, and why."""
 
     winner: str  # OWN or EVERYTHING, the name of a selector
     verdict: str  # a sentence with the reason
-    all: dict[str, float]  # accuracy on all hidden images, by setting
-    new: dict[str, float]  # on images of hidden classes
-    all_difference: MeanDifference  # the pool against own labels alone, as is new_difference
-    new_difference: MeanDifference
-    n_better: int  # draws in which the pool is better on all hidden images
+    how: str  # a sentence about the method
+    own: float  # mean accuracy on hidden images without the pool
+    everything: float  # and with all of it
+    difference: MeanDifference
+    n_better: int  # draws in which the pool is better
     n_draws: int
-    n_classes: int
-    n_hidden: int
-    caveat: str = field(default=CAVEAT, repr=False)
+    caveat: str = CAVEAT
 
     @staticmethod
-    def of(own: Float[Array, "draws 2"], everything: Float[Array, "draws 2"], n_classes: int) -> Diagnosis:
-        """Summarize All and New of each draw; half of `n_classes` were hidden."""
+    def of(own: Float[Array, " draws"], everything: Float[Array, " draws"], n_classes: int) -> Diagnosis:
+        """Summarize the accuracies of both settings; each draw hid half of `n_classes`."""
         n_draws, n_hidden = len(own), n_classes // 2
         # draws share classes: Nadeau and Bengio (2003) widen the interval by hidden over remaining
-        overlap = n_hidden / (n_classes - n_hidden)
-        of_all, of_new = (mean_difference(each, overlap=overlap) for each in (everything - own).T)
-        n_better, n_worse = int((everything > own)[:, 0].sum()), int((everything < own)[:, 0].sum())
+        difference = mean_difference(everything - own, overlap=n_hidden / (n_classes - n_hidden))
+        n_better, n_worse = int((everything > own).sum()), int((everything < own).sum())
         winner = OWN if n_worse >= AHEAD * n_draws else EVERYTHING
-        ahead = f"{OWN if winner == OWN else 'the pool'} is ahead in {n_worse if winner == OWN else n_better}"
+        ahead = f"own labels are ahead in {n_worse}" if winner == OWN else f"the pool is ahead in {n_better}"
+        right, without = float(everything.mean()), float(own.mean())
         verdict = (
-            f"Take {TITLES[winner]}: with the pool {100 * everything[:, 0].mean():.1f} % of hidden images are right, "
-            f"{of_all} points against own labels alone; {ahead} of {n_draws} draws."
+            f"Take {TITLES[winner]}: with the pool {100 * right:.1f} % of hidden images are right, without it "
+            f"{100 * without:.1f} %, a difference of {difference} points; {ahead} of {n_draws} draws."
         )
-        means = {OWN: own.mean(axis=0).tolist(), EVERYTHING: everything.mean(axis=0).tolist()}
-        everywhere, new = ({name: mean[column] for name, mean in means.items()} for column in (0, 1))
-        return Diagnosis(winner, verdict, everywhere, new, of_all, of_new, n_better, n_draws, n_classes, n_hidden)
-
-    def how(self) -> str:
-        """A sentence about the method."""
-        return (
-            f"{self.n_draws} draws, in each of which {self.n_hidden} of your {self.n_classes} labeled classes were "
-            "hidden and rediscovered; intervals at 95 %."
+        how = (
+            f"{n_draws} draws, in each of which {n_hidden} of your {n_classes} labeled classes were hidden and "
+            "rediscovered; the interval is at 95 %."
         )
-
-    def cells(self) -> list[tuple[object, ...]]:
-        """The rows of a table with COLUMNS."""
-        against = str(self.all_difference), str(self.new_difference), f"{self.n_better} of {self.n_draws}"
-        rows = [(EVERYTHING, against), (OWN, ("", "", ""))]
-        return [(name, f"{100 * self.all[name]:.1f}", f"{100 * self.new[name]:.1f}", *rest) for name, rest in rows]
+        return Diagnosis(winner, verdict, how, without, right, difference, n_better, n_draws)
 
     def to_json(self) -> dict[str, Any]:
         """All fields as JSON values."""
@@ -121,9 +107,9 @@ def diagnose(
         )
     rows = np.sort(generator(seed, "diagnosis target").permutation(len(target))[:MAX_TARGET])
     everything = np.concatenate([x, _unit(target[rows], "target")])
-    scores: dict[str, list[list[float]]] = {OWN: [], EVERYTHING: []}
+    scores: dict[str, list[float]] = {OWN: [], EVERYTHING: []}
     for number in track(range(n_draws), n_draws, "draws of hidden classes"):
-        known, is_old = hide_classes(y, generator(seed, "hidden classes", number))
+        known = hide_classes(y, generator(seed, "hidden classes", number))
         is_seen = known != UNLABELED
         given = np.concatenate([known, np.full(len(rows), UNLABELED)])
         for name, found in scores.items():
@@ -133,26 +119,19 @@ def diagnose(
             seen = discriminant_features(np.concatenate([x, pool_x]), labels, everything, weight)
             kmeans = SemiSupKMeans(max(n_categories, n_classes), n_init=N_INIT, seed=seed + number)
             clusters = np.asarray(kmeans.fit(seen, given).labels_)[: len(y)]
-            score = evaluate(y[~is_seen], clusters[~is_seen], is_old[~is_seen], n_resamples=0)
-            found.append([score.all, score.new])
+            found.append(match_counts(Counts.of(y[~is_seen], clusters[~is_seen])).accuracy)
     return Diagnosis.of(np.array(scores[OWN]), np.array(scores[EVERYTHING]), n_classes)
 
 
-def hide_classes(
-    labels: Int[Array, " own"], draws: np.random.Generator
-) -> tuple[Int[Array, " own"], Bool[Array, " own"]]:
-    """Hide half of the classes, and half of the images of the others.
-
-    Returns the label of each image, -1 if hidden, and whether other images of its class keep their label.
-    """
+def hide_classes(labels: Int[Array, " own"], draws: np.random.Generator) -> Int[Array, " own"]:
+    """The labels with half of the classes hidden, and half of the images of the others: -1."""
     classes = draws.permutation(np.unique(labels))
     n_hidden = len(classes) // 2
-    is_new = np.isin(labels, classes[:n_hidden])
-    is_hidden = is_new.copy()
+    is_hidden = np.isin(labels, classes[:n_hidden])
     for label in classes[n_hidden:]:
         rows = draws.permutation(np.flatnonzero(labels == label))
         is_hidden[rows[: len(rows) // 2]] = True
-    return np.where(is_hidden, UNLABELED, labels), ~is_new
+    return np.where(is_hidden, UNLABELED, labels)
 
 
 def sampled(features: Float[Array, "_ _"], labels: Labels, seed: int, what: str) -> LabeledFeatures:
