@@ -56,11 +56,11 @@ def study(
     judged = run.judged(inside if inside.exists() else Path(truth_name))
     about, found, is_judged = run.about, run.predictions, ~judged.is_given
     sides = judged.y_true, judged.y_pred, judged.is_old
-    scores = {ANSWER: evaluate(*sides, called=judged.called, n_resamples=0).to_dict()}
+    scores = {ANSWER: evaluate(*sides, called=judged.called, with_intervals=False).to_dict()}
     if (folder / EVIDENCE).exists():
         own = read_parquet(folder / EVIDENCE)[OWN_COLUMN].to_numpy().astype(np.int64)[is_judged]
         scores[METHOD] = evaluate(
-            judged.y_true, own, judged.is_old, called=_called(run, own, judged), n_resamples=0
+            judged.y_true, own, judged.is_old, called=_called(run, own, judged), with_intervals=False
         ).to_dict()
     if with_baselines and run.frozen is not None:
         scores |= baseline_scores(run, judged, *run.frozen)

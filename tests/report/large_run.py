@@ -59,7 +59,7 @@ def make_large_run(
     Predictions(index, cluster, confidence, is_neither, category_names(known, n_clusters)).save(
         path / "predictions.parquet"
     )
-    evaluate(y, cluster, y < n_clusters // 2, n_resamples=100).save(path / "scores.json")
+    evaluate(y, cluster, y < n_clusters // 2).save(path / "scores.json")
     folder = RunFolder(path)
     folder.save_about({"method": "simgcd", "selector": "beta", "seed": 0, "n_categories": n_clusters})
     return folder

@@ -9,7 +9,6 @@ from justright.selection import (
     CuiSelector,
     RandomMatchedSelector,
     UniformMatchedSelector,
-    selectors_by_target,
 )
 
 
@@ -42,7 +41,3 @@ def test_uniform_matched_gives_all_classes_the_mean_weight_of_an_image(plane):
     control = UniformMatchedSelector().fit(pool, labels, plane.target)
     assert np.ptp(control.class_weight_) == 0
     assert control.sample_weight(labels).sum() == pytest.approx(beta.sample_weight(labels).sum())
-
-
-def test_controls_are_no_choice_of_the_diagnosis():
-    assert not {"random-matched", "uniform-matched"} & set(selectors_by_target())

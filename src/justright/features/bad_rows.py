@@ -17,11 +17,7 @@ Reasons: TypeAlias = Mapping[int, tuple[str, str]]  # kind and reason of bad ima
 
 def reason_at(error: Exception, images: ImageSet, row: int) -> tuple[str, str]:
     """Kind and reason of the image in a row that cannot be read."""
-    try:
-        data = images.encoded(row)
-    except Exception:  # the first error is the one to tell
-        data = b""
-    kind, reason = reason_of(error, images.table["path"][row].as_py(), data)
+    kind, reason = reason_of(error, images.table["path"][row].as_py())
     return kind.value, reason
 
 

@@ -117,7 +117,7 @@ class FrozenCheck:
         """
         is_given = np.zeros(len(y_true), dtype=bool) if is_given is None else is_given
         is_judged, rows = judged_rows(clustered_rows(len(is_given)), is_given)
-        found = evaluate(y_true[rows], self.clusters[is_judged], is_old[rows], n_resamples=0).to_dict()
+        found = evaluate(y_true[rows], self.clusters[is_judged], is_old[rows], with_intervals=False).to_dict()
         return replace(self, scores={group: found[group] for group in GROUPS})
 
     def to_json(self, method: str) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def baseline_scores(
         if named is not None:
             called = np.append(named, UNLABELED)[np.minimum(clusters, len(known))]
         sides = judged.y_true[place], clusters, judged.is_old[place]
-        scores = evaluate(*sides, called=called, n_resamples=0).to_dict()
+        scores = evaluate(*sides, called=called, with_intervals=False).to_dict()
         found[method] = {each: scores[each] for each in (*GROUPS, "names")}
     return found
 

@@ -321,8 +321,8 @@ class Run:
         judged = run.judged(truth)
         if self.truth is not None:
             copy_truth(self.truth, kept_truth, run.own_classes)
-        sides, seed = (judged.y_true, judged.y_pred, judged.is_old), self.spec.seed
-        scores = evaluate(*sides, has_kept_labels=judged.has_kept_labels, called=judged.called, seed=seed)
+        sides = judged.y_true, judged.y_pred, judged.is_old
+        scores = evaluate(*sides, has_kept_labels=judged.has_kept_labels, called=judged.called)
         scores.save(self.out / "scores.json")
         if self.check is not None:
             self.check = self.check.scored(judged.y_true, judged.is_old, judged.is_given)

@@ -31,11 +31,6 @@ SELECTORS.add("random-matched", RandomMatchedSelector, "control: random classes,
 SELECTORS.add("uniform-matched", UniformMatchedSelector, "control: one weight for all, the mean of another selector's")
 
 
-def selectors_by_target() -> list[str]:
-    """Names of the selectors whose weights depend on the target; the others are baselines and controls."""
-    return [name for name, kind in SELECTORS.items() if not issubclass(kind, (UniformSelector, MatchedSelector))]
-
-
 def selector_of(name: str, params: Mapping[str, Any], seed: int, n_clusters: int | None = None) -> Selector:
     """A selector with these parameters, and with seed and number of clusters if it has such parameters."""
     names = {field.name for field in fields(SELECTORS[name])}
