@@ -68,7 +68,7 @@ def test_a_result_describes_itself(result):
     assert isinstance(result.notes, list)
 
 
-def test_a_result_is_opened_again(result):
+def test_result_is_reopened(result):
     again = justright.Result.open(result.path)
     pd.testing.assert_frame_equal(again.predictions, result.predictions)
 

@@ -18,7 +18,7 @@ from justright.discovery import cms
 from justright.discovery.cms import MEMORY_STEP, CMSConfig, CMSLearner
 from justright.features.bank import open_views
 from justright.losses import CMSObjective
-from justright.runs.problem import OWN, Problem, named
+from justright.runs.problem import OWN, Problem
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
 
@@ -90,7 +90,7 @@ def test_within_an_epoch_the_memory_stays_and_a_resumed_run_has_it(
 
 def test_a_run_says_that_k_was_found_on_the_way(split, backbone, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
-    problem = Problem(merge_pool([named(split.labeled, OWN)]), split.unlabeled)
+    problem = Problem(merge_pool([split.labeled.named(OWN)]), split.unlabeled)
     settings = {"categories": "labeled", "n_epochs": 1, "batch_size": 8, "views": 2}
     spec = RunSpec(method="cms", scale="small", settings=settings, n_target=30)
     run = Run(problem, spec, tmp_path / "run", backbone).all()

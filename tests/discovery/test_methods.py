@@ -13,7 +13,7 @@ from justright.discovery.methods import METHODS, is_trained
 from justright.discovery.model_files import about_model
 from justright.evaluation import evaluate
 from justright.features.backbone import load_backbone
-from justright.runs.problem import OWN, Problem, named
+from justright.runs.problem import OWN, Problem
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
 from justright.utils.context import use
@@ -53,7 +53,7 @@ def pulled():
 
 def test_a_method_from_outside_runs_stops_goes_on_predicts_and_is_saved(pulled, split, backbone, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
-    problem = Problem(merge_pool([named(split.labeled, OWN)]), split.unlabeled)
+    problem = Problem(merge_pool([split.labeled.named(OWN)]), split.unlabeled)
     settings = {"pull": 2.0, "n_epochs": 2, "batch_size": 8, "views": 2}
     spec = RunSpec(method=pulled, scale="small", settings=settings, n_target=5)
     run = Run(problem, spec, tmp_path / "whole", backbone).all()

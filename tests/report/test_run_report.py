@@ -19,9 +19,8 @@ from justright.report.drawing import for_page, to_svg
 from justright.report.elements import environment
 from justright.report.run_report import MOST_BYTES, RunPage, write_report
 from justright.report.selection_report import draw_selection
-from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection import Selection, save_selection
+from justright.runs.selection import Selection, merge_tables, save_selection
 from justright.selection import BinsSelector, row_shards
 
 FIRST = ["The largest of 15 new clusters", "What to do next", "What selection did"]

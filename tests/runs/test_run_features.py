@@ -9,7 +9,7 @@ from tests.features.tiny_extraction import run, tiny
 
 from justright.data import ImageSet, open_images
 from justright.features.store import StoreMismatchError
-from justright.runs.problem import make_problem, named
+from justright.runs.problem import make_problem
 from justright.runs.run_features import GivenStores
 from justright.runs.spec import RunSpec
 from justright.utils.errors import DataError
@@ -125,7 +125,7 @@ def test_a_path_that_is_bad_in_one_source_does_not_excuse_another(make_tree, tmp
     """Nor is an image of a store left out because one of another store has its path and cannot be read."""
     roots = [make_tree({"": 6}, name, first) for name, first in (("morning", 20), ("evening", 40))]
     (roots[0] / "5.png").write_bytes(b"no picture")
-    target = ImageSet.concat([named(open_images(root), "photos") for root in roots])
+    target = ImageSet.concat([open_images(root).named("photos") for root in roots])
     problem = make_problem([], open_images(make_tree({"cat": 3}, "labeled")), target)
     paths = [tmp_path / f"{root.name}.features" for root in roots]
     for root, path in zip(roots, paths, strict=True):

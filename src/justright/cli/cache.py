@@ -1,4 +1,4 @@
-"""`justright cache`: the features and view banks that are kept by image content, and the room they take."""
+"""`justright cache`: features and view banks that are kept for later runs, and their size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cache() -> None:
     """List or remove what is kept for later runs.
 
     Features are kept so that no image is computed twice, view banks so that a second training finds the views of the
-    first. They lie in the folder JUSTRIGHT_HOME, by default .cache/justright in your home. When features grow larger
+    first. They are in the folder JUSTRIGHT_HOME, by default .cache/justright in your home. When features grow larger
     than JUSTRIGHT_CACHE_LIMIT, by default 20GB, or banks larger than JUSTRIGHT_BANK_LIMIT, by default 100GB, those that
     were not used for the longest time are removed, but none that a run reads.
 

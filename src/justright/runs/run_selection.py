@@ -11,12 +11,11 @@ from jaxtyping import Float
 
 from justright.features.table import FeatureTable
 from justright.runs.counting import counted_tables, fitted_counter
-from justright.runs.feature_pool import FeaturePool, merge_tables
 from justright.runs.given_weights import GIVEN, GivenWeights
 from justright.runs.problem import Problem
 from justright.runs.run_features import fingerprints
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection import Selection, save_selection, stability_of
+from justright.runs.selection import FeaturePool, Selection, merge_tables, save_selection, stability_of
 from justright.runs.spec import AUTO, RunSpec
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards, selector_of
 from justright.selection.diagnosis import diagnose
