@@ -80,7 +80,8 @@ def check_problem(
 
 def own_names(problem: Problem) -> frozenset[str]:
     """The names of the labeled classes that the target may show: the old classes of an evaluation."""
-    return frozenset(origin.class_name for origin in problem.pool.origins if origin.dataset == OWN)
+    origins = (problem.pool.origins[label] for label in np.unique(problem.pool.images.labels))
+    return frozenset(origin.class_name for origin in origins if origin.dataset == OWN)
 
 
 def _selector(spec: RunSpec) -> Selector | None:

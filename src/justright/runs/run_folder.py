@@ -311,12 +311,8 @@ class RunFolder:
 
         Classes are old where they were labeled, and have kept their labels where they are known classes of the result.
         """
-        found = read_judged(self._checked("predictions.parquet"), truth, self.own_classes, may_list_more=True)
-        if found.has_kept_labels is not None:
-            return found
-        known = {category.name for category in self.predictions.categories if category.kind == "known"}
-        kept = [label for label, name in found.class_names.items() if name in known & self.own_classes]
-        return replace(found, has_kept_labels=np.isin(found.y_true, kept))
+        known = [category.name for category in self.predictions.categories if category.kind == "known"]
+        return read_judged(self._checked("predictions.parquet"), truth, self.own_classes, True, known)
 
     def _json(self, name: str) -> dict[str, Any] | None:
         path = self.path / name if name == "run.json" else self._checked(name)
