@@ -15,8 +15,8 @@ from justright.utils.files import IS_FULL
 from justright.utils.parallel import raise_gc_threshold
 
 COMMANDS = (  # each is a module of this folder with a click command of the same name
-    "audit", "benchmark", "cache", "data", "demo", "discover", "doctor", "estimate", "evaluate", "extract", "plan",
-    "predict", "report", "review", "select", "settings",
+    "audit", "benchmark", "cache", "data", "demo", "discover", "doctor", "estimate", "evaluate", "export", "extract",
+    "plan", "predict", "report", "review", "select", "settings",
 )  # fmt: skip
 STOPPED_BY_USER = 130
 AGAIN = "then give the same command again: what was finished is kept"
