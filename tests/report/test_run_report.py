@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.accessibility import faults
 from tests.conftest import picture
 from tests.report.html_checks import check, opened, text_of
 from tests.report.large_run import make_large_run
@@ -256,6 +257,22 @@ def test_cards_can_be_searched_and_sorted(chromium, report, finished, tmp_path):
     page.get_by_label("Search classes and reasons").fill("braille")
     shown = page.locator("#classes tbody tr:visible td:nth-child(2)").all_text_contents()
     assert len(shown) == sum("braille" in name for name in finished.selection.classes["class_name"].to_pylist())
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
+def test_the_report_has_no_serious_accessibility_fault(chromium, report, tmp_path, width, scheme):
+    page = opened(chromium, report, tmp_path, width=width, color_scheme=scheme).page
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    assert faults(page) == []
+
+
+def test_wide_tables_can_be_scrolled_by_keyboard(chromium, report, tmp_path):
+    page = opened(chromium, report, tmp_path, width=390).page
+    wider = "[...document.querySelectorAll('.wide')].filter((each) => each.scrollWidth > each.clientWidth)"
+    page.wait_for_function(f"{wider}.length && {wider}.every((each) => each.tabIndex === 0)")
+    page.evaluate(f"{wider}[0].focus()")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"{wider}[0].scrollLeft > 0")
 
 
 def test_a_phone_need_not_scroll_sideways(chromium, report, tmp_path):
