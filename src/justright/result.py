@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from justright.data.vectors import vector_set, vectors_of
+from justright.data.vectors import has_vectors, vector_set, vectors_of
 from justright.utils.context import current, use
+from justright.utils.errors import DataError
 from justright.utils.progress import bar, outermost_only, silent
 
 if TYPE_CHECKING:
@@ -157,6 +158,12 @@ def predict(
     network = about["backbone"]
     device = usable(resolve_device(device))
     if network["name"] == VECTORS:
+        if not has_vectors(images):
+            raise DataError(
+                f"{run} is a run on features that were given, and these are images",
+                expected="features of the same network, one row per image",
+                advice=f'in Python: justright.Result.open("{run}").predict(features)',
+            )
         backbone = vector_network(images, device)
     else:
         backbone = load_backbone(network["name"], optional_path(checkpoint), device, network["resolution"])
