@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from justright.data import ImageSet, open_images
 from justright.data.quarantine import MAX_BAD
-from justright.data.vectors import vector_set, vectors_of
+from justright.data.vectors import has_vectors, vector_set, vectors_of
 from justright.discovery.evidence import ExpectedRight
 from justright.discovery.methods import METHODS
 from justright.discovery.predictions import Predictions
@@ -20,6 +20,7 @@ from justright.runs.cluster_table import cluster_table
 from justright.runs.request import resolve_device
 from justright.runs.run_folder import RunFolder
 from justright.utils.context import current, use
+from justright.utils.errors import DataError
 from justright.utils.progress import bar, outermost_only, silent
 
 if TYPE_CHECKING:
@@ -149,6 +150,12 @@ def predict(
 
     about, folder = about_model(run), RunFolder(run)
     name, size = about["backbone"]["name"], about["backbone"]["resolution"]
+    if name == VECTORS and not has_vectors(images):
+        raise DataError(
+            f"{run} is a run on features that were given, and these are images",
+            expected="features of the same network, one row per image",
+            advice=f'in Python: justright.Result.open("{run}").predict(features)',
+        )
     network = network_of(images, name, optional_path(checkpoint), resolve_device(device), size)
     model = METHODS[about["method"]].load(run, network)
     predictions = model.predict(images, neither=neither, max_bad=max_bad, given=folder.given_labels())
