@@ -20,7 +20,7 @@ from justright.runs.run_folder import RunFolder
 from justright.selection import SELECTORS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-README = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+LIST = (EXAMPLES.parent / "docs" / "start" / "examples.md").read_text(encoding="utf-8")
 
 
 def load(name: str) -> dict[str, object]:
@@ -48,11 +48,11 @@ def folders(tmp_path_factory):
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_example_is_short_and_in_the_readme(path):
+def test_example_is_short_and_listed(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 60
     assert re.match(rf'""".+: python examples/{path.stem}\.py', text)
-    assert f"examples/{path.stem}.py" in README
+    assert f"examples/{path.stem}.py" in LIST
 
 
 def test_a_folder_of_photos_becomes_a_table_of_clusters(start, folders, tmp_path, capsys):

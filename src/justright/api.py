@@ -102,9 +102,9 @@ def discover_features(
         pool, pool_labels: rows of other kinds, which only guide what is learned.
         out, options: as in `discover`.
 
-    Example:
-        result = justright.discover_features(target, labeled, labels, k=40)
-        result.predictions["category"]
+    Examples:
+        >>> result = justright.discover_features(target, labeled, labels, k=40)
+        >>> result.predictions["category"]
     """
 
     for rows, of_rows, name in ((labeled, labels, "labeled"), (pool, pool_labels, "pool")):

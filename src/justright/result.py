@@ -37,10 +37,10 @@ PREDICTION_COLUMNS = ["path", "category", "kind", "confidence", "source"]
 class Result:
     """A finished run: its predictions, clusters, expected accuracy, and what one can do with them.
 
-    Example:
-        result = justright.discover("photos/", labeled="labeled/", out="run")
-        result.predictions.head()
-        result = justright.Result.open("run")  # the same, later
+    Examples:
+        >>> result = justright.discover("photos/", labeled="labeled/", out="run")
+        >>> result.predictions.head()
+        >>> result = justright.Result.open("run")  # the same, later
     """
 
     def __init__(self, run: RunFolder):
