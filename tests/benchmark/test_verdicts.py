@@ -226,3 +226,14 @@ def test_missing_rival_leaves_a_claim_open():
     once = {key: value for key, value in TWO_METHODS.items() if key[0] != "simgcd: betarival" or key[1] == "a"}
     (found,) = verdicts(with_methods(best), lines_of(once), others)
     assert (found.verdict, found.difference) == (NOT_RUN, None)
+
+
+def test_settings_are_the_rows_of_a_suite_that_is_no_table():
+    settings = tuple(SuiteSetting(name, {"selector": name}) for name in ("none", "bins"))
+    problems = tuple(SuiteProblem(f"p{number}", "glyphs") for number in range(5))
+    suite = Suite("study", "", {}, problems, settings, claims=(Claim("bins helps", ("bins",), ("none",)),))
+    values = {("none", f"p{number}", 0): 0.5 for number in range(5)}
+    values |= {("bins", f"p{number}", 0): 0.6 + number / 100 for number in range(5)}
+    (found,) = verdicts(suite, lines_of(values), others)
+    assert (found.n_problems, found.verdict, found.paper) == (5, HOLDS, None)
+    assert found.difference[0] == pytest.approx(12.0)

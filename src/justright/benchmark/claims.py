@@ -216,5 +216,5 @@ def _is_method(own: str, method: str, claim: Claim, rows: Sequence[str]) -> bool
     """Whether a run of this method counts: k-means only if it is named, and no method against itself."""
     if method:
         return own == method
-    is_itself = own == claim.method and rows == claim.better and not claim.than_suite
+    is_itself = bool(claim.method) and own == claim.method and rows == claim.better and not claim.than_suite
     return own != NO_LABELS and not is_itself
