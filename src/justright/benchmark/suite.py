@@ -67,6 +67,7 @@ class SuiteSetting:
     run: Mapping[str, Any] = field(default_factory=dict)  # fields of `RunSpec` that differ from those of the suite
     seeds: tuple[int, ...] | None = None  # instead of the seeds of the suite
     problems: tuple[str, ...] | None = None  # the only problems to run this setting on; None for all
+    parts: tuple[str, ...] | None = None  # the same for the problems of these parts
     k_factor: float = 1.0  # K of the runs, as a multiple of the true one
     row: str = ""  # in a table of the paper: the selection, or the labeled data
 
@@ -155,6 +156,7 @@ class Suite:
     def runs_of(self, problem: SuiteProblem) -> Iterator[tuple[SuiteSetting, int]]:
         """The runs of one problem, the first seed of all settings first."""
         settings = [each for each in self.settings if each.problems is None or problem.name in each.problems]
+        settings = [each for each in settings if each.parts is None or problem.part in each.parts]
         for seed in sorted({seed for setting in settings for seed in (setting.seeds or self.seeds)}):
             yield from ((setting, seed) for setting in settings if seed in (setting.seeds or self.seeds))
 
