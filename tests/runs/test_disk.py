@@ -80,16 +80,16 @@ def test_a_run_writes_what_was_planned(problem, backbone, home, tmp_path, monkey
     run.all()
     written = {
         ("features", folder): [*folder.glob("*.features/*.npy")],
-        ("features", home / "features"): [*(home / "features").rglob("*.npy")],
+        ("features", home / "features"): [*(home / "features").rglob("*.block")],
         ("the model", folder): [folder / "model.safetensors"],
         ("tuned features", folder): [folder / "tuned.npy"],
     }
     n_views = sum(planned.pop((what, home / "banks")) for what in banks(run.costs))
-    assert n_views <= sum(file.stat().st_size for file in (home / "banks").rglob("*.npy")) < n_views + 3 * 4096
+    assert n_views <= sum(file.stat().st_size for file in (home / "banks").rglob("*.block")) < n_views + 3 * 4096
     del planned["checkpoints", folder]  # removed at the end; their largest size is tested below
     assert set(planned) == set(written)
     for key, files in written.items():
-        n_bytes = sum(file.stat().st_size for file in files if not file.name.endswith(".ids.npy"))
+        n_bytes = sum(file.stat().st_size for file in files)
         assert 0.9 * planned[key] <= n_bytes <= planned[key] + 8192, key
     free(0, monkeypatch)
     run.costs.check_disk()  # a finished run needs no more disk

@@ -118,7 +118,10 @@ class Section:
         for path, _, _ in _blocks_in(folder):
             with suppress(FileNotFoundError):  # another process deletes it just now
                 try:
-                    parts.append(open_block(path)[0])
+                    ids = open_block(path)[0]
+                    if path != self._path(ids):
+                        raise ValueError("a block of other images")
+                    parts.append(ids)
                     self._blocks.append(path)
                 except NOT_A_BLOCK:
                     self._discard(path)
@@ -196,7 +199,7 @@ class Section:
             return
         ids, rows = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
         self._waiting = []
-        path = self.folder / f"{hash_bytes(ids.tobytes())}{BLOCK}"
+        path = self._path(ids)
         write_block(path, ids, rows)
         self._added.append(path)
         self._on_growth(path.stat().st_size)
@@ -209,6 +212,9 @@ class Section:
     def lease(self) -> IO[Any] | None:
         """Keep the section from being deleted until the result is closed, or the process ends."""
         return locked_file(self.folder / LEASE, is_shared=True)
+
+    def _path(self, ids: Ids) -> Path:
+        return self.folder / f"{hash_bytes(ids.tobytes())}{BLOCK}"
 
     def _discard(self, path: Path) -> None:
         _log.warning("%s is damaged: its images are computed again", path)
