@@ -6,7 +6,6 @@ from scipy import stats
 
 from justright.evaluation.intervals import (
     MeanDifference,
-    _hypergeometric,
     clopper_pearson,
     exact_interval,
     mean_difference,
@@ -91,18 +90,12 @@ def n_more_checks_as_loops(accuracy, variance, n_checked, n_images, level, half_
     ("accuracy", "variance", "n_checked", "n_images"),
     [(0.7, 0.21, 0, 10**4), (0.7, 0.1, 50, 2000), (0.95, 0.04, 10, 500), (0.5, 0.25, 30, 50), (0.9, 0.09, 400, 900)],
 )
-def test_the_looks_still_needed_agree_with_loops(accuracy, variance, n_checked, n_images):
+def test_checks_still_needed_agree_with_loops(accuracy, variance, n_checked, n_images):
     asked = accuracy, variance, n_checked, n_images, 0.95, 0.04
     assert n_more_checks(*asked) == n_more_checks_as_loops(*asked)
 
 
-def test_if_all_were_right_a_few_dozen_looks_are_enough():
+def test_a_few_dozen_checks_are_enough_if_all_are_right():
     n = n_more_checks(1.0, 0.0, 0, 10**6, 0.95, 0.04)
     low, _ = clopper_pearson(1.0, float(n), 0.95)
     assert low == pytest.approx(0.92, abs=0.002)
-
-
-@pytest.mark.parametrize(("n_images", "n_right", "n_checked"), [(50, 20, 10), (50, 3, 10), (50, 48, 10), (10**6, 0, 4)])
-def test_the_hypergeometric_chances_agree_with_scipy(n_images, n_right, n_checked):
-    expected = stats.hypergeom.pmf(np.arange(n_checked + 1), n_images, n_right, n_checked)
-    np.testing.assert_allclose(_hypergeometric(n_images, n_right, n_checked), expected, rtol=1e-6, atol=1e-12)

@@ -21,9 +21,8 @@ import pyarrow.compute as pc
 from justright.data.columns import look_alikes, visible
 from justright.data.decoding import decode, format_against_suffix
 from justright.data.duplicates import NEAR, groups_of, look_of, near_components
-from justright.data.folder import why_unrecognized
+from justright.data.folder import unrecognized, why_unrecognized
 from justright.data.image_set import ImageSet, sent_in_parts
-from justright.data.opening import unrecognized
 from justright.data.quarantine import Quarantined, reason_of, refuse_above
 from justright.data.readers import Reader
 from justright.utils.context import track

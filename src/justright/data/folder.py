@@ -165,11 +165,17 @@ def open_archive(archive: Path) -> ImageSet:
     return ImageSet.of(reader, dataset=archive.stem, **columns_of(images))
 
 
-def other_members(archive: Path) -> list[str]:
-    """The files of a zip that are neither images nor CSV by name."""
-    with open_zip(archive) as opened:
-        names = _members(opened)
-    return sorted(name for name in names if not is_recognized(name) and not name.lower().endswith(".csv"))
+def unrecognized(source: Any) -> list[str]:
+    """The files of a folder or a zip that are neither images by name nor the labels of a zip, without hidden ones."""
+    if not isinstance(source, str | os.PathLike):
+        return []
+    path, names = Path(source), []
+    if path.is_dir():
+        names = list(walk(path))
+    elif path.is_file() and path.suffix.lower() == ".zip":
+        with open_zip(path) as opened:
+            names = [name for name in _members(opened) if not name.lower().endswith(".csv")]
+    return sorted(name for name in names if not is_recognized(name))
 
 
 def _members(opened: zipfile.ZipFile) -> list[str]:

@@ -95,7 +95,7 @@ def arrow_table(columns: Mapping[str, Iterable[Any]], origin: str) -> pa.Table:
         plain = [os.fspath(value) if isinstance(value, os.PathLike) else value for value in values]
         try:
             arrays[name] = pa.array(plain, pa.string() if name == "path" else None, from_pandas=True)
-        except (pa.ArrowException, TypeError, ValueError) as error:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             problem = f"{origin}: column {name} mixes types ({error})"
             raise DataError(problem, expected="only text, or only whole numbers, in a column") from error
     return pa.table(arrays)

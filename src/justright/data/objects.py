@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from justright.data.columns import LABELS, MAX_LABEL
 from justright.data.decoding import decode, to_rgb
 from justright.data.image_set import ImageSet
 from justright.data.manifest import arrow_table, images_of_table
 from justright.data.readers import FolderReader, Reader, read_file
 from justright.utils.errors import BadImageError, DataError
 from justright.utils.hashing import hash_bytes
+from justright.utils.types import UNLABELED
 
 EXPECTED = (
     "a Hugging Face Dataset with an image column, a torchvision-style data set (a length, and items of image and "
@@ -146,10 +148,20 @@ def _labeled(reader: Reader, name: str, paths: Iterable[Any], labels: Any, names
     """The images with labels, which are numbers or text; `names` has the class name of each number."""
     columns: dict[str, Any] = {"path": [*map(str, paths)]}
     if labels is not None:
-        labels = [each.item() if hasattr(each, "item") and np.size(each) == 1 else each for each in labels]
-        if names and any(isinstance(label, int) and label >= len(names) for label in labels):
-            raise DataError(f"label {max(labels)}, but {len(names)} class names", expected="a name for every label")
-        if names and all(isinstance(label, int) for label in labels):
-            columns["class_name"] = [str(names[label]) if label >= 0 else None for label in labels]
-        columns["label"] = labels
+        columns["label"] = labels = list(labels)
+        if not all(label is None or isinstance(label, str) for label in labels):
+            numbers = columns["label"] = [_whole(label, name, row) for row, label in enumerate(labels)]
+            if names and max(numbers) >= len(names):
+                raise DataError(f"label {max(numbers)}, but {len(names)} class names", expected="a name for each label")
+            if names:
+                columns["class_name"] = [None if label < 0 else str(names[label]) for label in numbers]
     return images_of_table(arrow_table(columns, name), reader, name, name)
+
+
+def _whole(label: Any, name: str, row: int) -> int:
+    value = label.item() if hasattr(label, "item") and np.size(label) == 1 else label
+    if value is None:
+        return UNLABELED
+    if not (isinstance(value, int | float) and value == value // 1 and UNLABELED <= value <= MAX_LABEL):
+        raise DataError(f"{name}: image {row} has the label {label!r}", expected=LABELS)
+    return int(value)

@@ -18,7 +18,6 @@ from justright.data.folder import (
     no_images,
     open_archive,
     open_folder,
-    other_members,
     walk,
 )
 from justright.data.image_set import ImageSet
@@ -165,13 +164,3 @@ def _from_table(source: Any, origin: str = "the table") -> ImageSet:
             expected=f"absolute paths, or paths relative to {Path.cwd()}",
         )
     return images
-
-
-def unrecognized(source: Any) -> list[str]:
-    """The files of a folder or a zip that are no images by name, without hidden ones."""
-    if not isinstance(source, str | os.PathLike):
-        return []
-    path = Path(source)
-    if path.is_dir():
-        return sorted(name for name in walk(path) if not is_recognized(name))
-    return other_members(path) if path.is_file() and path.suffix.lower() == ".zip" else []

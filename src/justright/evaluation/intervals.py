@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from justright.evaluation.scores import LEVEL
 from justright.utils.types import Array
@@ -80,32 +80,18 @@ def exact_interval(n_right: int, n_checked: int, n_images: int, level: float) ->
     Low is the smallest count R of right images with P(X >= n_right | R) > tail, high the largest with
     P(X <= n_right | R) > tail; X is hypergeometric.
     """
+    from scipy.stats import hypergeom  # slow to import
+
     tail = (1 - level) / 2
-
-    def chances(total: int) -> Float[Array, " outcomes"]:
-        return _hypergeometric(n_images, total, n_checked)
-
     # counts that the checked images allow; the last one, or the first, needs no test
     least, most = n_right, n_images - (n_checked - n_right)
-    low = least + bisect_left(range(least, most), True, key=lambda total: chances(total)[n_right:].sum() > tail)
-    more = range(least + 1, most + 1)
-    high = least + bisect_left(more, True, key=lambda total: chances(total)[: n_right + 1].sum() <= tail)
+    low = least + bisect_left(
+        range(least, most), True, key=lambda total: hypergeom.sf(n_right - 1, n_images, total, n_checked) > tail
+    )
+    high = least + bisect_left(
+        range(least + 1, most + 1), True, key=lambda total: hypergeom.cdf(n_right, n_images, total, n_checked) <= tail
+    )
     return low / n_images, high / n_images
-
-
-def _hypergeometric(n_images: int, n_right: int, n_checked: int) -> Float[Array, " outcomes"]:
-    """P(X = x) = C(R, x) C(N - R, n - x) / C(N, n), x = 0 ... n; importing scipy.stats for it would cost a second."""
-    x = np.arange(max(0, n_checked - n_images + n_right), min(n_checked, n_right) + 1)  # possible values
-    log_chance = _log_choose(n_right, x) + _log_choose(n_images - n_right, n_checked - x)
-    chance = np.zeros(n_checked + 1)
-    chance[x] = np.exp(log_chance - _log_choose(n_images, np.array([n_checked])))
-    return chance
-
-
-def _log_choose(n: int, k: Int[Array, " outcomes"]) -> Float[Array, " outcomes"]:
-    from scipy.special import betaln
-
-    return -betaln(n - k + 1.0, k + 1.0) - np.log1p(n)
 
 
 def n_more_checks(

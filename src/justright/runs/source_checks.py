@@ -16,8 +16,7 @@ from justright.data import ImageSet, Pool
 from justright.data.audit import ALIKE, comparable_name, location
 from justright.data.columns import look_alikes
 from justright.data.decoding import HEIF_EXTRA
-from justright.data.folder import is_image_name, why_unrecognized
-from justright.data.opening import unrecognized
+from justright.data.folder import is_image_name, unrecognized, why_unrecognized
 from justright.data.pool import OWN, Origin
 from justright.data.quarantine import printable
 from justright.features.table import FeatureTable

@@ -243,8 +243,8 @@ def load_herbarium(root: Path) -> ImageSet:
     folders = class_folders(root / train)
     if unknown := sorted(set(class_folders(root / test)) - set(folders)):
         raise DataError(f"{root / test / unknown[0]} is not a class of {train}", expected="the same classes in both")
-    parts = [[images_in(root, part, folders)] for part in (train, test)]
-    return train_then_test(root, "herbarium19", *parts, folders)
+    of_train, of_test = ([images_in(root, part, folders)] for part in (train, test))
+    return train_then_test(root, "herbarium19", of_train, of_test, folders)
 
 
 def imagenet100_classes() -> list[int]:
