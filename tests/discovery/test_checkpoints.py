@@ -57,7 +57,7 @@ def test_newest_two_checkpoints_are_kept(tmp_path):
     assert kept.load().tensors["scalar"] == 1000
 
 
-def test_finish_keeps_one_checkpoint_without_momentum(tmp_path):
+def test_finish_keeps_the_newest_checkpoint(tmp_path):
     kept = Checkpoints(tmp_path)
     kept.finish()
     for number in (3, 5):
@@ -67,7 +67,6 @@ def test_finish_keeps_one_checkpoint_without_momentum(tmp_path):
         kept.finish()
         assert [path.name for path in tmp_path.iterdir()] == ["step-000000005.safetensors"]
     found = kept.load()
-    assert found.tensors.keys() == {"network/a", "scalar"}
     assert found.tensors["scalar"] == 5.0
     assert found.state == STATE
 

@@ -85,7 +85,7 @@ def test_run_writes_every_file(finished, problem):
     scored = about["check"]["baselines"]
     assert list(scored) == list(BASELINES)
     assert all(0 < each["all"] <= 1 and set(each["names"]) == {"all", "old", "new"} for each in scored.values())
-    stages = {"extract", "count", "select", "train", "check", "predict", "evaluate", "baselines"}
+    stages = {"extract", "count", "select", "train", "check", "predict", "evaluate"}
     assert set(about["seconds"]) == stages
 
 
@@ -280,14 +280,15 @@ def test_target_labels_change_scores_only(finished, problem, backbone, tmp_path)
     shuffled = problem.truth._images.take(np.random.default_rng(0).permutation(len(labels)))
     other = replace(problem, truth=type(problem.truth)(shuffled, ()))
     run = Run(other, spec_of(selector="bins"), tmp_path / "run", backbone)
-    run._evaluate = lambda predictions: None  # judging needs the right images; nothing after it trains
+    run._evaluate = lambda *given: None  # judging needs the right images; nothing after it trains
     again = run.all()
     for name in ("predictions.parquet", "weights.parquet", "model.safetensors", "tuned.npy"):
         assert (again.path / name).read_bytes() == (finished.path / name).read_bytes(), name
 
 
 def test_many_images_are_not_compared_with_simple_methods(problem, backbone, tmp_path, monkeypatch):
-    monkeypatch.setattr("justright.runs.run.MOST_ROWS", 100)
+    for module in ("run", "frozen_check"):
+        monkeypatch.setattr(f"justright.runs.{module}.MOST_ROWS", 100)
     run = Run(problem, spec_of(settings=SHORT), tmp_path / "run", backbone).all()
     assert run.about["check"]["baselines"] is None
     assert any("not compared with simple methods" in note and "at most 100 are" in note for note in run.about["notes"])

@@ -42,6 +42,9 @@ UNEVEN_THRESHOLD = 0.2
 class SimGCDConfig(SimGCDSettings, TrainConfig):
     """SimGCD, Wen et al., ICCV 2023."""
 
+    # the warm-up grows with training: 30 epochs of 200 would be too few steps for many categories
+    small_settings = {"n_warmup": None, "heads_first": None, "entropy_scale_uneven": 1.0}  # noqa: RUF012
+
     decay_vectors: bool = setting(
         False, "biases and other vectors decay too: in GCD and XCon, not in SimGCD", YES_OR_NO
     )
@@ -76,11 +79,6 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
     def without_effect(self) -> dict[str, str]:
         """The settings of k-means, which is not used."""
         return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "the method assigns by prototypes, not k-means")
-
-    def small(self) -> Any:
-        """The warm-up grows with training: 30 epochs of 200 would be too few steps for many categories."""
-        changed = {"n_warmup": None, "heads_first": None, "entropy_scale_uneven": 1.0}
-        return super().small().with_settings(changed)
 
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
         """Return a copy with some settings changed; `entropy_scale` then also holds for uneven classes."""

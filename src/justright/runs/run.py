@@ -24,19 +24,20 @@ import pyarrow as pa
 from justright.clustering.baselines import MOST_ROWS
 from justright.data.parquet import write_parquet
 from justright.data.quarantine import MAX_BAD
+from justright.data.splits import Truth
 from justright.discovery.doubts import Doubt, doubts_of
 from justright.discovery.evidence import NAMES, ExpectedRight, expected_right
 from justright.discovery.joint import join
 from justright.discovery.methods import FIRST_PARTS, METHODS
 from justright.discovery.predictions import UNCALIBRATED, Predictions
 from justright.evaluation import evaluate
-from justright.evaluation.files import JudgedPredictions, copy_truth, expect_truth, read_judged
+from justright.evaluation.files import copy_truth, expect_truth, read_judged
 from justright.features.table import FeatureTable
 from justright.runs.cluster_table import NAME as CLUSTERS
 from justright.runs.cluster_table import doubts_json, write_clusters
 from justright.runs.costs import CostPlan
 from justright.runs.counting import MOST_CHECKED, counted, counted_tables, k_note
-from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, class_labels, frozen_check
+from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, frozen_check, simple_results
 from justright.runs.owner import owned
 from justright.runs.problem import Problem
 from justright.runs.request_checks import check_problem, check_request, own_names
@@ -130,12 +131,9 @@ class Run:
                     join(methods, pool.features, target.features, reference, **self._k_doubt(n_target))
                 predictions = self._predict(method)
             with self._timed("check"):  # of the answer that was written
-                self._check(method, pool, target)
+                simple = self._check(method, pool, target)
             with self._timed("evaluate"):
-                judged = self._evaluate(predictions)
-            if judged is not None and self.check is not None:
-                with self._timed("baselines"):
-                    self._compare(method, judged, pool, target)
+                self._evaluate(predictions, simple)
             self._finish(method, n_target, k_source, fingerprints(pool, target))
             self._remove_checkpoints()
         self.processes.wait()
@@ -284,14 +282,20 @@ class Run:
         )
         return vote.reference
 
-    def _check(self, method: Any, pool: FeatureTable, target: FeatureTable) -> None:
-        """Compare the trained result with clusters of the frozen features."""
-        if method.trainings(method.config_):
-            try:
-                self.check = frozen_check(method, pool, target, with_simple=self.spec.answer == "joint")
-                self.notes.append(self.check.note(self.spec.method))
-            except DegenerateError as error:
-                self.notes.append(f"not checked against {FROZEN}: {error}")
+    def _check(self, method: Any, pool: FeatureTable, target: FeatureTable) -> Mapping[str, np.ndarray] | None:
+        """Compare the trained result with clusters of the frozen features; returns those of the simple methods."""
+        if not method.trainings(method.config_):
+            return None
+        is_joint = self.spec.answer == "joint"
+        simple = None
+        try:
+            if is_joint or self._truth() is not None:
+                simple = simple_results(method, pool, target, own_names(self.problem))
+            self.check = frozen_check(method, pool, target, simple if is_joint else None)
+            self.notes.append(self.check.note(self.spec.method))
+        except DegenerateError as error:
+            self.notes.append(f"not checked against {FROZEN}: {error}")
+        return simple
 
     def _predict(self, method: Any) -> Predictions:
         """Write predictions, clusters, tuned features and the model; returns the predictions."""
@@ -313,36 +317,32 @@ class Run:
         method.save(self.out)
         return predictions
 
-    def _evaluate(self, predictions: Predictions) -> JudgedPredictions | None:
-        """Score the predictions, if the truth is known: from here on labels of the target are read."""
+    def _truth(self) -> Path | Truth | None:
+        """The labels of the target, if they are known; not read yet."""
+        return self.truth or self.problem.truth or self.folder.truth_file
+
+    def _evaluate(self, predictions: Predictions, simple: Mapping[str, np.ndarray] | None) -> None:
+        """Score the predictions and the simple methods, if the truth is known: only here labels of it are read."""
         own, known = own_names(self.problem), [each.name for each in predictions.categories if each.kind == "known"]
-        sealed, kept_truth = self.problem.truth, self.out / "truth.parquet"
-        truth = self.truth or (self.folder.truth_file if sealed is None else sealed.table())
+        truth, kept_truth = self._truth(), self.out / "truth.parquet"
         if truth is None:
-            return None
-        judged = read_judged(predictions.table(), truth, own, may_list_more=True, known_classes=known)
+            return
+        table = truth if isinstance(truth, Path) else truth.table()
+        judged = read_judged(predictions.table(), table, own, may_list_more=True, known_classes=known)
         if self.truth is not None:
             copy_truth(self.truth, kept_truth, own)
-        elif sealed is not None:
-            sealed.save(kept_truth)
+        elif not isinstance(truth, Path):
+            truth.save(kept_truth)
         sides = judged.y_true, judged.y_pred, judged.is_old
         scores = evaluate(*sides, has_kept_labels=judged.has_kept_labels, called=judged.called)
         scores.save(self.out / "scores.json")
-        if self.check is not None:
-            self.check = self.check.scored(judged.y_true, judged.is_old, judged.is_given)
+        if self.check is not None and simple is not None:
+            self.check = replace(self.check, baselines=baseline_scores(simple, known, judged))
+        elif self.check is not None:
+            n = len(predictions)
+            self.notes.append(f"not compared with simple methods: {n:,} images, and at most {MOST_ROWS:,} are")
         if n_given := int(judged.is_given.sum()):
             self.notes.append(f"scores are those of the {len(judged.y_true):,} other images: {n_given:,} were labeled")
-        return judged
-
-    def _compare(self, method: Any, judged: JudgedPredictions, pool: FeatureTable, target: FeatureTable) -> None:
-        """Score the simple methods with the same K."""
-        assert self.check is not None
-        if (n := len(pool) + len(target)) > MOST_ROWS:
-            self.notes.append(f"not compared with simple methods: {n:,} images, and at most {MOST_ROWS:,} are")
-            return
-        names = method.categories_, own_names(self.problem), class_labels(method, len(pool))
-        found = baseline_scores(*names, judged, pool, target, self.spec.seed)
-        self.check = replace(self.check, baselines=found)
 
     def _finish(self, method: Any, n_target: int, k_source: str, prints: Mapping[str, Any]) -> None:
         spec = self.spec
