@@ -142,7 +142,7 @@ def test_confidences_go_along_and_a_moved_image_has_none(opened, say, tmp_path):
     expected[row] = None
     tasks = json.loads((tmp_path / "label-studio-export" / "tasks.json").read_text())
     assert [task["predictions"][0].get("score") for task in tasks] == expected
-    coco = json.loads((tmp_path / "coco-export" / "coco.json").read_text())
+    coco = json.loads((tmp_path / "coco-export" / "annotations" / "instances_default.json").read_text())
     assert [each.get("score") for each in coco["annotations"]] == expected
     fiftyone = json.loads((tmp_path / "fiftyone-export" / "labels.json").read_text())
     assert [each.get("confidence") for each in fiftyone["labels"].values()] == expected
