@@ -68,6 +68,7 @@ RUNS = {
     "README.md": ["other-run"],
     "docs/reference/report.md": ["run", "run-own", "run-beta"],
     "docs/howto/review.md": ["run"],
+    "docs/howto/labeling-tools.md": ["run"],
 }
 STORES = {
     "README.md": {"other.features": "other-labeled.zip", "photos.features": "photos"},

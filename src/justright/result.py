@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from justright.discovery.evidence import ExpectedRight
     from justright.discovery.predictions import Predictions
     from justright.evaluation import Scores
+    from justright.review.tools import Imported
     from justright.runs.run_folder import RunFolder
 
 Source = Any
@@ -115,6 +116,31 @@ class Result:
             click.echo(f"{access.url}\nInterrupt to stop; every action is saved already.")
 
         serve(OpenReview(self.run), host, port, reviewer, announce)
+
+    def export(self, to: str, out: str | Path, *, is_copy: bool = False) -> str:
+        """Write the labels for another labeling tool, as `justright export` does; returns how the tool gets them.
+
+        Parameters:
+            to: label-studio, coco, fiftyone, cvat, csv or folders.
+            out: the new folder, for csv the file.
+            is_copy: copy the images into the folder.
+        """
+        from justright.review.open_review import OpenReview
+        from justright.review.tools import export_to
+
+        return export_to(OpenReview(self.run), to, Path(out), is_copy=is_copy).usage
+
+    def import_labels(self, source: str | Path, *, reviewer: str, form: str | None = None) -> Imported:
+        """Enter labels that were corrected in another tool into the review, as one action; returns what changed.
+
+        Parameters:
+            source: the file or folder that the tool saved.
+            form: its format, one of those of `export`; by default it is found.
+        """
+        from justright.review.open_review import OpenReview
+        from justright.review.tools import import_from
+
+        return import_from(OpenReview(self.run), Path(source), reviewer, form)
 
     def __repr__(self) -> str:
         expected = self.expected_right

@@ -22,7 +22,7 @@ from justright.review.open_review import OpenReview
 from justright.review.relabel import NO_CATEGORY, Relabel, SetLabels, corrections
 from justright.review.state import REJECTED, ReviewState
 from justright.utils.context import track
-from justright.utils.errors import DataError
+from justright.utils.errors import DataError, JustrightError
 from justright.utils.files import replacing, write_json
 
 EXPORTED = "exported.json"  # by format: the number of actions of the review when the run was last exported to it
@@ -146,7 +146,11 @@ def import_from(opened: OpenReview, path: Path, reviewer: str, form: str | None 
         found, base = corrections(opened, action), state.seq
     if not found.placed:
         return Imported(form, len(label_of), 0, (), found.n_known, None)
-    done = opened.act(Request(id=secrets.token_hex(16), base=base, reviewer=reviewer, action=action)).line
+    try:
+        request = Request(id=secrets.token_hex(16), base=base, reviewer=reviewer, action=action)
+    except ValidationError as error:
+        raise JustrightError(f"the reviewer {reviewer!r}: {error.errors()[0]['msg']}") from error
+    done = opened.act(request).line
     assert isinstance(done.action, Relabel)
     named = tuple(each.name for each in done.action.placed if each.name is not None)
     return Imported(form, len(label_of), done.action.n_moved, named, found.n_known, done.seq)
