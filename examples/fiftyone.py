@@ -26,7 +26,7 @@ def main(run: str, folder: str, reviewer: str = "fiftyone") -> None:
     kind = fiftyone.types.FiftyOneImageClassificationDataset
     dataset = fiftyone.Dataset.from_dir(dataset_dir=folder, dataset_type=kind, label_field="category")
     least_sure = dataset.sort_by("category.confidence")  # look at these first
-    fiftyone.launch_app(view=least_sure).wait(-1)  # until the page is closed
+    fiftyone.launch_app(dataset, view=least_sure).wait()  # until its page is closed
 
     back = str(Path(folder) / "corrected")
     dataset.export(

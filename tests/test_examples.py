@@ -127,10 +127,10 @@ class FakeFiftyOne:
     def sort_by(self, field):
         return self
 
-    def launch_app(self, view):
+    def launch_app(self, dataset, view):
         first = next(iter(self.labels))
         self.labels[first] = next(label for label in self.labels.values() if label != self.labels[first])
-        return SimpleNamespace(wait=lambda seconds: None)
+        return SimpleNamespace(wait=lambda: None)
 
     def export(self, export_dir, dataset_type, label_field, rel_dir, export_media):
         assert rel_dir == str(self.path / "data")
