@@ -76,6 +76,7 @@ IN_PYTHON = {
 RUNS = {
     "docs/reference/report.md": ["run", "run-own", "run-beta"],
     "docs/howto/review.md": ["run"],
+    "docs/howto/labeling-tools.md": ["run"],
 }
 STORES = {
     "docs/start/examples.md": {"other.features": "other-labeled.zip", "photos.features": "photos"},

@@ -25,6 +25,7 @@ from justright.utils.progress import bar, outermost_only, silent
 
 if TYPE_CHECKING:
     from justright.review.security import Access
+    from justright.review.tools import Imported
 
 Source = Any
 """A folder, zip, CSV or Parquet file, `NAME:FOLDER` of a known data set, a list of paths, a dict from class to paths, a
@@ -116,6 +117,31 @@ class Result:
             click.echo(f"{access.url}\nInterrupt to stop; every action is saved already.")
 
         serve(OpenReview(self.run), host, port, reviewer, announce)
+
+    def export(self, to: str, out: str | Path, *, is_copy: bool = False) -> str:
+        """Write the labels for another labeling tool, as `justright export` does; returns how the tool gets them.
+
+        Parameters:
+            to: label-studio, coco, fiftyone, cvat, csv or folders.
+            out: the new folder, for csv the file.
+            is_copy: copy the images into the folder.
+        """
+        from justright.review.open_review import OpenReview
+        from justright.review.tools import export_to
+
+        return export_to(OpenReview(self.run), to, Path(out), is_copy=is_copy).usage
+
+    def import_labels(self, source: str | Path, *, reviewer: str, form: str | None = None) -> Imported:
+        """Enter labels that were corrected in another tool into the review, as one action; returns what changed.
+
+        Parameters:
+            source: the file or folder that the tool saved.
+            form: its format, one of those of `export`; by default it is found.
+        """
+        from justright.review.open_review import OpenReview
+        from justright.review.tools import import_from
+
+        return import_from(OpenReview(self.run), Path(source), reviewer, form)
 
     def __repr__(self) -> str:
         expected = self.expected_right

@@ -64,6 +64,7 @@ COMMANDS = {
     "predict": ("predict", "{made}/run", DIGITS, "--out", "{out}.csv"),
     "report": ("report", "{made}/run", "--out", "{out}.html"),
     "review": ("review", "{made}/run", "--export", "{out}.csv"),
+    "export": ("export", "{made}/run", "--to", "coco", "--out", "{out}"),
     "select": ("select", "{made}/digits", "--target", "{made}/letters", "--n-clusters", "5", "--out", "{out}.parquet"),
     "evaluate": (
         *("evaluate", "{made}/run/predictions.parquet", "--truth", "{made}/run/truth.parquet", "--out", "{out}.json"),

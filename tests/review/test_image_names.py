@@ -26,6 +26,7 @@ def test_names_are_paths_below_the_folder_of_the_run(names, tmp_path):
         ("birds\\1.png", [1]),
         ("photos/birds/1.png", [1]),
         ("images/birds/1.png", [1]),
+        ("images/default/birds/1.png", [1]),
         ("data/cats/wild/0.png", [2]),
         ("{root}/birds/1.png", [1]),
         ("other/birds/1.png", []),

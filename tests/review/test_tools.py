@@ -142,7 +142,7 @@ def test_confidences_go_along_and_a_moved_image_has_none(opened, say, tmp_path):
     expected[row] = None
     tasks = json.loads((tmp_path / "label-studio-export" / "tasks.json").read_text())
     assert [task["predictions"][0].get("score") for task in tasks] == expected
-    coco = json.loads((tmp_path / "coco-export" / "coco.json").read_text())
+    coco = json.loads((tmp_path / "coco-export" / "annotations" / "instances_default.json").read_text())
     assert [each.get("score") for each in coco["annotations"]] == expected
     fiftyone = json.loads((tmp_path / "fiftyone-export" / "labels.json").read_text())
     assert [each.get("confidence") for each in fiftyone["labels"].values()] == expected
@@ -183,7 +183,7 @@ def test_copies_and_links_in_folders_are_recognized_by_content(opened, is_copy, 
     file.rename(out / "odd" / "Copy of it (2).png")
     assert import_from(opened, out, "anna").n_moved == 1
     (out / "odd" / "other.png").write_bytes(b"not an image of the run")
-    with pytest.raises(DataError, match=r"1 images that this run does not have[^\n]*\n  .*other\.png"):
+    with pytest.raises(DataError, match=r"1 image that this run does not have[^\n]*\n  .*other\.png"):
         import_from(opened, out, "anna")
 
 
@@ -208,7 +208,7 @@ def test_images_that_the_run_does_not_have_are_refused_by_name(opened, to, tmp_p
     file = tmp_path / f"corrected{ENDINGS.get(to, '.json')}"
     file.write_text(text_of(UNKNOWN[to]))
     assert format_of(file) == to
-    with pytest.raises(DataError, match="1 images that this run does not have") as refused:
+    with pytest.raises(DataError, match="1 image that this run does not have") as refused:
         import_from(opened, file, "anna")
     assert "elsewhere/a" in str(refused.value)
     assert not opened.log.path.exists()
@@ -230,7 +230,7 @@ def test_two_labels_for_one_image_are_refused(opened, to, tmp_path):
     }
     file = tmp_path / f"corrected{ENDINGS.get(to, '.json')}"
     file.write_text(double[to]())
-    with pytest.raises(DataError, match=r"1 images two labels:\n  .*: x and y"):
+    with pytest.raises(DataError, match=r"1 image two labels:\n  .*: x and y"):
         import_from(opened, file, "anna")
     assert not opened.log.path.exists()
 
@@ -288,7 +288,7 @@ def test_an_image_that_both_sides_changed_is_refused_with_both_labels(opened, sa
     say(opened, "move", cluster=14, rows=[row], to=16)
     file = edited(opened, "coco", out, {row: "Psi", other: "Psi"})
     with pytest.raises(
-        ConflictError, match=f"1 images were changed both.*\n.*Psi in the file, {opened.state.labels[16].name}"
+        ConflictError, match=f"1 image changed both.*\n.*Psi in the file, {opened.state.labels[16].name}"
     ):
         import_from(opened, file, "ben")
     assert opened.state.seq == 1

@@ -31,7 +31,7 @@ def label_studio(out: Path, labels: Labels) -> Path:
 
 def coco(out: Path, labels: Labels) -> Path:
     """As most tools write it again: without scores, with other numbers for categories."""
-    value = json.loads((out / "coco.json").read_text(encoding="utf-8"))
+    value = json.loads((out / "annotations" / "instances_default.json").read_text(encoding="utf-8"))
     name_of = {each["id"]: each["file_name"] for each in value["images"]}
     old = {each["id"]: each["name"] for each in value["categories"]}
     now = {each["image_id"]: old[each["category_id"]] for each in value["annotations"]}

@@ -137,6 +137,7 @@ def _expect_export(out: Path, form: str | None, options: dict[str, Any]) -> None
 def _import(
     terminal: Terminal, opened: OpenReview, source: Path, source_form: str | None, reviewer: str | None
 ) -> None:
+    from justright.review.relabel import images_text
     from justright.review.tools import import_from
 
     name = _reviewer(reviewer)
@@ -147,8 +148,9 @@ def _import(
     if done.action is None:
         told += ": nothing to correct."
     else:
-        told += f": {done.n_moved:,} images moved"
-        told += f", {len(done.named)} categories named ({', '.join(done.named[:N_NAMED])})" if done.named else ""
+        told += f": {images_text(done.n_moved)} moved"
+        named = ", ".join([*done.named[:N_NAMED], *["..."] * (len(done.named) > N_NAMED)])
+        told += f", named: {named}" if done.named else ""
         told += f". This is action {done.action} of the review."
     terminal.result(
         {"imported": str(source)} | {"from" if k == "format" else k: v for k, v in asdict(done).items()}, told

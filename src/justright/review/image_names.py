@@ -19,7 +19,7 @@ from justright.data.readers import FolderReader, read_file
 from justright.review.export import first_free, safe_part
 from justright.utils.hashing import hash_bytes
 
-IMAGE_FOLDERS = ("images", "data")  # where exports put images
+IMAGE_FOLDERS = (("images",), ("images", "default"), ("data",))  # where exports put images
 
 
 class ImageNames:
@@ -119,7 +119,7 @@ class ImageNames:
     def _is_above(self, head: tuple[str, ...]) -> bool:
         """Whether a path may begin like this before the root."""
         above = () if self.root is None else tuple(nfc(part) for part in self.root.as_posix().split("/") if part)
-        return head == above[len(above) - len(head) :] or (len(head) == 1 and head[0] in IMAGE_FOLDERS)
+        return head == above[len(above) - len(head) :] or head in IMAGE_FOLDERS
 
 
 def _rows_by(keys: Iterable[str]) -> dict[str, list[int]]:

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
 from justright.data.columns import nfc
+from justright.discovery.predictions import CategoryKind
 from justright.review.actions import Action, ClusterOrRejected, GivenName, Row, Strict
 from justright.review.state import REJECTED, Change, ConflictError, Edit, Label, Moved, Opinion, ReviewState, edit
 from justright.utils.errors import DataError
@@ -74,7 +75,7 @@ class Relabel(Action, do="relabel", from_page=False):
                 Moved(rows[state.group[rows] == home], home, to) for home in np.unique(state.group[rows]).tolist()
             ]
             if each.name is not None:
-                kind = "known" if each.name in state.known_classes else "discovered"
+                kind: CategoryKind = "known" if each.name in state.known_classes else "discovered"
                 edits.append(edit(state.labels, to, Label(each.name, kind, True)))
                 edits.append(edit(state.opinions[to], by, Opinion("keep", each.name)))
         return Change(tuple(moved), tuple(edits))
@@ -100,8 +101,8 @@ class Relabel(Action, do="relabel", from_page=False):
         return {each.cluster for each in self.placed if each.cluster is not None}
 
     def describe(self, state: ReviewState) -> str:
-        n_images, names = self.n_moved, [each.name for each in self.placed if each.name is not None]
-        told = [f"{n_images:,} image{'s' if n_images > 1 else ''} moved"] * (n_images > 0)
+        names = [each.name for each in self.placed if each.name is not None]
+        told = [f"{images_text(self.n_moved)} moved"] * (self.n_moved > 0)
         told += [f"named {', '.join(names[:N_LISTED])}{' and others' if len(names) > N_LISTED else ''}"] * bool(names)
         return f"imported {self.source}: {'; '.join(told)}"
 
@@ -208,6 +209,11 @@ def _named(now: ReviewState, before: ReviewState, name: str, rows: list[int]) ->
     return Placed(cluster=cluster, name=name, rows=[row for row in rows if now.group[row] != cluster])
 
 
+def images_text(n: int) -> str:
+    """A number of images for a sentence."""
+    return f"{n:,} image{'s' * (n != 1)}"
+
+
 def _conflict(opened: OpenReview, conflicts: list[tuple[int, str]]) -> ConflictError:
     paths, state = opened.predictions.index["path"], opened.state
     told = [
@@ -216,7 +222,7 @@ def _conflict(opened: OpenReview, conflicts: list[tuple[int, str]]) -> ConflictE
     ]
     told += [f"  and {len(conflicts) - N_LISTED:,} more"] * (len(conflicts) > N_LISTED)
     return ConflictError(
-        f"{len(conflicts):,} images were changed both in the file and in the review since it was exported:\n"
+        f"{images_text(len(conflicts))} changed both in the file and in the review since it was exported:\n"
         + "\n".join(told),
         expected="changes of an image on one side only",
         advice="give these images one label on both sides, then import again",

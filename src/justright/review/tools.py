@@ -15,14 +15,14 @@ from pydantic import ValidationError
 from justright.data.quarantine import printable
 from justright.review.actions import MAX_NAME, Request, clean_text
 from justright.review.export import label_table, new_folder, put_image
-from justright.review.formats import FORMATS, Format, GivenLabel, LabelSheet, format_of
-from justright.review.formats.base import checked, read_json
+from justright.review.formats import FORMATS, format_of
+from justright.review.formats.base import Format, GivenLabel, LabelSheet, checked, read_json
 from justright.review.image_names import ImageNames
 from justright.review.open_review import OpenReview
-from justright.review.relabel import NO_CATEGORY, Relabel, SetLabels, corrections
+from justright.review.relabel import NO_CATEGORY, Relabel, SetLabels, corrections, images_text
 from justright.review.state import REJECTED, ReviewState
 from justright.utils.context import track
-from justright.utils.errors import DataError
+from justright.utils.errors import DataError, JustrightError
 from justright.utils.files import replacing, write_json
 
 EXPORTED = "exported.json"  # by format: the number of actions of the review when the run was last exported to it
@@ -146,7 +146,11 @@ def import_from(opened: OpenReview, path: Path, reviewer: str, form: str | None 
         found, base = corrections(opened, action), state.seq
     if not found.placed:
         return Imported(form, len(label_of), 0, (), found.n_known, None)
-    done = opened.act(Request(id=secrets.token_hex(16), base=base, reviewer=reviewer, action=action)).line
+    try:
+        request = Request(id=secrets.token_hex(16), base=base, reviewer=reviewer, action=action)
+    except ValidationError as error:
+        raise JustrightError(f"the reviewer {reviewer!r}: {error.errors()[0]['msg']}") from error
+    done = opened.act(request).line
     assert isinstance(done.action, Relabel)
     named = tuple(each.name for each in done.action.placed if each.name is not None)
     return Imported(form, len(label_of), done.action.n_moved, named, found.n_known, done.seq)
@@ -166,10 +170,10 @@ def _by_image(given: Iterable[GivenLabel], names: ImageNames, path: Path) -> dic
                 twice[f"{each.image}: {label_of[row]} and {each.label}"] = None
     where = f"paths below {names.root}" if names.root else "names as the run was exported"
     if unknown:
-        problem = f"{path} labels {len(unknown):,} images that this run does not have, or has several of that name"
+        problem = f"{path} labels {images_text(len(unknown))} that this run does not have, or has several of that name"
         raise DataError(f"{problem}:\n{_listed(unknown)}", expected=where, advice="remove them from the file")
     if twice:
-        problem = f"{path} gives {len(twice):,} images two labels"
+        problem = f"{path} gives {images_text(len(twice))} two labels"
         raise DataError(f"{problem}:\n{_listed(twice)}", expected="one label an image", advice="remove the wrong ones")
     if not label_of:
         raise DataError(f"{path} holds no labels", expected="at least one image with a label that a person gave")

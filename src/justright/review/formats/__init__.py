@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.review.formats.base import Format, GivenLabel, LabelSheet, read_json
+from justright.review.formats.base import Format, read_json
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.registry import Registry
 

@@ -1,6 +1,7 @@
 """COCO JSON: categories, images and annotations.
 
-COCO has boxes and no labels of whole images, so the box of each annotation is the whole image.
+COCO has boxes and no labels of whole images, so the box of each annotation is the whole image. Files are where
+Datumaro and CVAT look for them: annotations/instances_default.json, and images/default/ where images are written.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from justright.utils.context import track
 from justright.utils.errors import DataError
 from justright.utils.files import write_json
 
+FILE = "annotations/instances_default.json"
 EXPECTED = "COCO JSON with images, annotations and categories"
 Id = int | str
 
 
 def write(sheet: LabelSheet, folder: Path) -> None:
-    """Write coco.json; the confidence is the score of an annotation."""
+    """Write the annotations; the confidence is the score of an annotation."""
     number = {name: place for place, name in enumerate(sheet.classes, start=1)}
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
@@ -38,7 +40,7 @@ def write(sheet: LabelSheet, folder: Path) -> None:
     categories = [{"id": place, "name": name, "supercategory": ""} for name, place in number.items()]
     info = {"description": f"justright {sheet.title}; the box of an annotation is the whole image"}
     write_json(
-        folder / "coco.json",
+        folder / FILE,
         {"info": info, "licenses": [], "categories": categories, "images": images, "annotations": annotations},
     )
 
@@ -94,6 +96,8 @@ def _by_id(path: Path, part: str, pairs: list[tuple[Id, str]]) -> dict[Id, str]:
 FORMAT = Format(
     write,
     read,
-    file="coco.json",
-    usage="File names in {out}/coco.json are relative to {root}: give that as the folder of images.",
+    file=FILE,
+    images="images/default",
+    usage="File names in {out}/annotations/instances_default.json are relative to {root}: give that as the folder of "
+    "images.",
 )

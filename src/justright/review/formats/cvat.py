@@ -69,6 +69,8 @@ def _write_image(xml: XMLGenerator, sheet: LabelSheet, row: int) -> None:
 
 @contextmanager
 def _element(xml: XMLGenerator, name: str, /, **attributes: str) -> Iterator[None]:
+    if name in ("meta", "label", "image"):
+        xml.ignorableWhitespace("\n")  # lines of a length that people and diffs can handle
     xml.startElement(name, {key: xml_text(value) for key, value in attributes.items()})  # type: ignore[arg-type]
     yield
     xml.endElement(name)

@@ -28,7 +28,8 @@ def write(sheet: LabelSheet, folder: Path) -> None:
     labeled = ImageSet(with_columns(chosen.table, columns), chosen.readers)
     files = [sheet.names.file_names[row] for row in rows]
     folder_of = fill_class_folders(labeled, folder, is_copy=sheet.is_copy, file_names=files)
-    write_json(folder / NAMES, {place: name for name, place in folder_of.items() if place != name})
+    if others := {place: name for name, place in folder_of.items() if place != name}:
+        write_json(folder / NAMES, others)
 
 
 def read(path: Path, images: ImageNames) -> Iterator[GivenLabel]:
