@@ -77,7 +77,7 @@ def test_all_pictures_are_told_in_words(report):
 def test_the_outcome_stands_before_all_parts(report, finished):
     top = text_of(report.partition("<nav")[0])
     assert f"{len(finished.predictions):,} images: " in top
-    assert f"All {100 * finished.scores.all:.1f} [" in top
+    assert f"these are right: {100 * finished.scores.all:.1f} [" in top
     n_categories = len(finished.predictions.categories)  # K is that of the run, not the estimate
     assert f"simgcd with beta selection; {n_categories} categories, K given; seed 0" in top
 
@@ -101,6 +101,15 @@ def test_pointing_at_a_mark_of_the_map_shows_its_image(chromium, report, tmp_pat
     assert tile.is_visible()
     assert tile.locator("img").get_attribute("src") == sheet.get_attribute("src")
     page.mouse.move(1, 1)
+    assert tile.is_hidden()
+    drawn.focus()
+    shown = []
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+        assert tile.is_visible()
+        shown.append(tile.bounding_box()["x"])
+    assert shown == sorted(shown), "from left to right"
+    page.keyboard.press("Tab")
     assert tile.is_hidden()
 
 

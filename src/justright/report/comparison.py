@@ -19,7 +19,7 @@ from justright.report.compared_runs import Agreement, ComparedRun, ScoreChange, 
 from justright.report.drawing import COLORS, INK, LINE, name_rows, quiet_panels
 from justright.report.elements import Missing, Name, Table, Values, attempt, optional, plain, read_parts, render, short
 from justright.report.run_figures import draw_errors, draw_training
-from justright.report.run_parts import judged, percent, simple_scores
+from justright.report.run_parts import judged, percent, simple_texts
 from justright.report.run_report import NAME as REPORT
 from justright.report.run_report import write_report
 from justright.runs.run_folder import RunFolder
@@ -189,11 +189,11 @@ class ComparisonPage:
         ends = [*ranked[:1], *(ranked[1:] and ranked[-1:])]
         judged_runs = [(run.name, run.scores) for run in self.comparison.runs if run.scores is not None]
         best = max(judged_runs, key=lambda run: run[1].all, default=None)
-        simple = next((found for run in self.comparison.runs if (found := simple_scores(run.run))), {})
+        simple = next(filter(None, (simple_texts(run.run) for run in self.comparison.runs)), {})
         return {
             "expected": [(Name(run.name), str(run.run.expected)) for run in self._with_expectation()[:MOST_EXPECTED]],
             "n_more_expected": max(0, len(self._with_expectation()) - MOST_EXPECTED),
-            "simple": {name: f"{100 * found['all']:.1f}\u00a0%" for name, found in simple.items()},
+            "simple": simple,
             "n_better": sum(each.low > 0 for _, each in changes),
             "n_worse": sum(each.high < 0 for _, each in changes),
             "n_settings": len(changes),

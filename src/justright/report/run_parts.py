@@ -60,7 +60,10 @@ def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageI
     return {
         "sentence": sentence(run.predictions, views, run.expected, run.about.get("calibrated_on", "")),
         "n_wrong": None if run.expected is None else run.expected.n - run.expected.expected,
-        "accuracies": {name: percent(scores, name) for name in GROUPS} if scores else {},
+        "accuracies": {name: percent(scores, name) for name in GROUPS if math.isfinite(getattr(scores, name))}
+        if scores
+        else {},
+        "simple": simple_texts(run) if scores else {},
         "notes": run.about.get("notes", []),
         "largest": [
             (picture, Name(view.category.name), view.n_images, view.purity, nearest_words(view))
@@ -141,6 +144,12 @@ def scores_part(run: RunFolder) -> Values:
 def simple_scores(run: RunFolder) -> dict[str, dict[str, Any]]:
     """The scores of simple methods on frozen features, by name; empty if they were not computed."""
     return (run.about.get("check") or {}).get("baselines") or {}
+
+
+def simple_texts(run: RunFolder) -> dict[str, str]:
+    """The share of right images of the best-known simple methods in percent, by name; the table of scores has all."""
+    found = simple_scores(run)
+    return {name: f"{100 * found[name]['all']:.1f}\u00a0%" for name in ("k-means", "Ward") if name in found}
 
 
 def _baselines(run: RunFolder, scores: Scores) -> Table | None:
