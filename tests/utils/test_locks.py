@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from justright.utils import locks
-from justright.utils.locks import EXPIRY, Lock, LockedError, ReaderLease, is_gone, lock_file, lock_unread, writer_name
+from justright.utils.locks import EXPIRY, Lock, LockedError, ReaderLease, is_gone, lock_unread, writer_name
 
 HOLD = """
 import sys
@@ -226,20 +226,3 @@ def test_process_of_another_user_counts_as_running(monkeypatch):
     monkeypatch.setattr(os, "kill", refuse)
     monkeypatch.setattr(locks, "_started", lambda process: None)  # where /proc hides processes of others
     assert locks._is_running(7, "1")
-
-
-def test_locked_files_keep_writers_out_and_are_shared_by_readers(tmp_path):
-    fcntl = pytest.importorskip("fcntl")
-    path = tmp_path / "log"
-    with path.open("a") as one, path.open("a") as two:
-        lock_file(one, is_shared=True)
-        lock_file(two, is_shared=True)
-        with path.open("a") as three, pytest.raises(BlockingIOError):
-            fcntl.flock(three, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def test_nothing_is_locked_without_fcntl(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
-    with (tmp_path / "log").open("a") as one, (tmp_path / "log").open("a") as two:
-        lock_file(one)
-        lock_file(two)

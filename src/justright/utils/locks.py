@@ -23,7 +23,6 @@ from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
 
 from filelock import FileLock, Timeout
 
@@ -184,12 +183,3 @@ def _started(process: int) -> str | None:
     except OSError:
         return None
     return ENDED if fields[0] in (b"Z", b"X") else fields[19].decode()  # a zombie has ended
-
-
-def lock_file(file: IO[Any], *, is_shared: bool = False) -> None:
-    """Lock an open file until it is closed, for short reads and writes; not on Windows."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    fcntl.flock(file, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
