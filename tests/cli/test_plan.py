@@ -1,4 +1,4 @@
-"""`justright plan`, and its output in docs/howto/many-machines.md."""
+"""`justright plan`, and its output in docs/research/scale-details.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from justright.features import automatic
 from justright.runs.costs import CostPlan
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "howto" / "many-machines.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "research" / "scale-details.md").read_text(encoding="utf-8")
 RATES = ROOT / "docs" / "results" / "rates.json"
 
 
