@@ -28,6 +28,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from justright.data.parquet import read_parquet
+from justright.data.pool import OWN
 from justright.discovery.evidence import expected_right, probability_right
 from justright.evaluation import Counts, evaluate, match_counts
 from justright.evaluation.calibration import calibration
@@ -56,14 +57,15 @@ def study(
     judged = run.judged(inside if inside.exists() else Path(truth_name))
     about, found, is_judged = run.about, run.predictions, ~judged.is_given
     sides = judged.y_true, judged.y_pred, judged.is_old
-    scores = {ANSWER: evaluate(*sides, called=judged.called, n_resamples=0).to_dict()}
+    scores = {ANSWER: evaluate(*sides, called=judged.called, with_intervals=False).to_dict()}
     if (folder / EVIDENCE).exists():
         own = read_parquet(folder / EVIDENCE)[OWN_COLUMN].to_numpy().astype(np.int64)[is_judged]
         scores[METHOD] = evaluate(
-            judged.y_true, own, judged.is_old, called=_called(run, own, judged), n_resamples=0
+            judged.y_true, own, judged.is_old, called=_called(run, own, judged), with_intervals=False
         ).to_dict()
     if with_baselines and run.frozen is not None:
-        scores |= baseline_scores(run, judged, *run.frozen)
+        names = found.categories, run.own_classes, _known_labels(run)
+        scores |= baseline_scores(*names, judged, *run.frozen, seed=int(about.get("seed", 0)))
     is_right = match_counts(Counts.of(judged.y_true, judged.y_pred)).to_classes(judged.y_pred) == judged.y_true
     kinds, sure = np.array(found.table()["kind"].to_pylist())[is_judged], found.confidence[is_judged]
     expected = about.get("expected_right")
@@ -86,6 +88,13 @@ def study(
         "noise": noise(sure.astype(np.float64), is_right, judged.y_true),
         "doubts": _doubts(run, judged),
     }
+
+
+def _known_labels(run: RunFolder) -> np.ndarray:
+    """The known class of each labeled image, by its name; -1 for classes without a category."""
+    number = {each.name: k for k, each in enumerate(run.predictions.categories) if each.kind == "known"}
+    names = run.frozen[0].index["class_name"].to_pylist()
+    return np.array([number.get((name or "").removeprefix(f"{OWN}/"), UNLABELED) for name in names], dtype=np.int64)
 
 
 def noise(sure: np.ndarray, is_right: np.ndarray, y_true: np.ndarray) -> Line:

@@ -81,12 +81,6 @@ def test_zip_of_class_folders_needs_no_labels(tmp_path):
     assert images.classes == {0: "a", 1: "b"}
 
 
-def test_labels_may_be_beside_the_zip(tmp_path):
-    archive = zipped(tmp_path, {"1.png": b""})
-    labels = write(tmp_path / "truth.csv", "path,label\n1.png,wren\n")
-    assert open_archive(archive, labels=labels).classes == {0: "wren"}
-
-
 @pytest.mark.parametrize(
     ("members", "complaint"),
     [

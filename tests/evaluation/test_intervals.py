@@ -10,7 +10,7 @@ from justright.evaluation.intervals import (
     clopper_pearson,
     exact_interval,
     mean_difference,
-    n_more_looks,
+    n_more_checks,
     spread,
     wilson,
 )
@@ -62,7 +62,7 @@ def wilson_as_loops(accuracy, n, level):
 
 @pytest.mark.parametrize(("accuracy", "n"), [(0.0, 10), (1.0, 10), (1.0, 900), (0.3, 10), (0.5, 1), (0.99, 250)])
 def test_wilson_agrees_with_loops_and_scipy(accuracy, n):
-    (low,), (high,) = wilson(np.array([accuracy]), np.array([float(n)]), 0.95)
+    low, high = wilson(accuracy, n, 0.95)
     assert low <= accuracy <= high
     assert low < high
     assert (low, high) == pytest.approx(wilson_as_loops(accuracy, n, 0.95), abs=2e-5)
@@ -78,7 +78,7 @@ def test_all_wrong_or_all_right_does_not_mean_certain(accuracy, low, high):
     assert bounds[1] == pytest.approx(high, abs=0.1)
 
 
-def n_more_looks_as_loops(accuracy, variance, n_checked, n_images, level, half_width):
+def n_more_checks_as_loops(accuracy, variance, n_checked, n_images, level, half_width):
     for n in range(max(n_checked, 1), n_images):
         mean_varies = variance / n * (1 - n / n_images)
         low, high = clopper_pearson(accuracy, accuracy * (1 - accuracy) / mean_varies, level)
@@ -93,11 +93,11 @@ def n_more_looks_as_loops(accuracy, variance, n_checked, n_images, level, half_w
 )
 def test_the_looks_still_needed_agree_with_loops(accuracy, variance, n_checked, n_images):
     asked = accuracy, variance, n_checked, n_images, 0.95, 0.04
-    assert n_more_looks(*asked) == n_more_looks_as_loops(*asked)
+    assert n_more_checks(*asked) == n_more_checks_as_loops(*asked)
 
 
 def test_if_all_were_right_a_few_dozen_looks_are_enough():
-    n = n_more_looks(1.0, 0.0, 0, 10**6, 0.95, 0.04)
+    n = n_more_checks(1.0, 0.0, 0, 10**6, 0.95, 0.04)
     low, _ = clopper_pearson(1.0, float(n), 0.95)
     assert low == pytest.approx(0.92, abs=0.002)
 

@@ -58,6 +58,15 @@ def test_the_numbers_of_the_sentence_are_those_of_the_predictions(finished):
     assert f"About {n_wrong} images are expected to be wrong" in text_of(shown(finished))
 
 
+def test_the_largest_clusters_have_their_expected_purity(finished, own_run):
+    views = [view for view in look_at_clusters(finished.predictions, None) if view.category.kind == "discovered"]
+    largest = max(views, key=lambda view: view.n_images)
+    said = text_of(shown(finished)).replace("\u00a0", " ")
+    assert f"{largest.category.name} {largest.n_images} images expected purity {100 * largest.purity:.0f} %" in said
+    own_run.save_about(own_run.about | {"expected_right": None})
+    assert "expected purity" not in text_of(shown(RunFolder.open(own_run.path)))
+
+
 @pytest.mark.parametrize(
     ("case", "said"),
     [

@@ -14,8 +14,16 @@ def run(tmp_path_factory):
     return make_run(tmp_path_factory.mktemp("runs") / "run")
 
 
+def scores_of(run, judged):
+    categories, (pool, target) = run.predictions.categories, run.frozen
+    number = {each.name: k for k, each in enumerate(categories) if each.kind == "known"}
+    names = pool.index["class_name"].to_pylist()
+    labels = np.array([number.get(name.removeprefix("target/"), -1) for name in names])
+    return baseline_scores(categories, run.own_classes, labels, judged, pool, target)
+
+
 def test_every_simple_method_is_scored(run):
-    found = baseline_scores(run, run.judged(run.truth_file), *run.frozen)
+    found = scores_of(run, run.judged(run.truth_file))
     assert list(found) == list(BASELINES)
     for method, scores in found.items():
         assert 0.3 < scores["all"] <= 1, method
@@ -35,10 +43,10 @@ def test_true_labels_change_scores_only(run, monkeypatch):
 
     monkeypatch.setattr(module, "simple_clusters", remembered)
     judged = run.judged(run.truth_file)
-    right = baseline_scores(run, judged, *run.frozen)
+    right = scores_of(run, judged)
     judged.y_true[:] = np.random.default_rng(0).permutation(judged.y_true)
     judged.is_old[:] = np.isin(judged.y_true, np.unique(judged.y_true)[:12])
-    wrong = baseline_scores(run, judged, *run.frozen)
+    wrong = scores_of(run, judged)
     assert seen[: len(BASELINES)] == seen[len(BASELINES) :]
     assert wrong["Ward"]["all"] < right["Ward"]["all"]
 
@@ -52,7 +60,7 @@ def test_large_targets_are_subsampled(run, monkeypatch):
         return np.zeros(len(features.target), dtype=np.int64)
 
     monkeypatch.setattr(module, "simple_clusters", remembered)
-    baseline_scores(run, run.judged(run.truth_file), *run.frozen)
+    scores_of(run, run.judged(run.truth_file))
     assert set(n_clustered) == {(60, 60)}
 
 

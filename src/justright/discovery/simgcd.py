@@ -21,7 +21,6 @@ from justright.discovery.learner import (
     FitInputs,
     Learner,
     Outputs,
-    mean_feature,
     rows_for_heads,
 )
 from justright.discovery.loop import teacher_temperature
@@ -213,11 +212,11 @@ class DiscoveryWithHeads(TrainedDiscovery):
 
     def _heads(self, inputs: FitInputs) -> tuple[Heads, Center]:
         """Return heads for the current backbone, and the mean feature that they subtract."""
-        config, backbone, data = self.config_, inputs.backbone, inputs.data
+        config, backbone = self.config_, inputs.backbone
         center = None
         if config.center == "always" or (config.center == "auto" and not backbone.cut.ends_in_norm):
             # without the pool, whose mean differs
-            center = mean_feature(backbone, inputs.plain, data.seen)
+            center = inputs.mean_feature(inputs.data.seen)
         heads = Heads(backbone.dim, self.n_categories_, config, self._torch_generator("heads"), center)
         return heads, center
 

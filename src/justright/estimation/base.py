@@ -17,7 +17,7 @@ from justright.utils.errors import DegenerateError
 from justright.utils.estimator import Estimator
 from justright.utils.settings import WHOLE, YES_OR_NO, check_ranges, setting
 from justright.utils.types import UNLABELED, Array
-from justright.utils.validation import check_features, check_labels, to_numpy
+from justright.utils.validation import check_features, check_labels, check_level, to_numpy
 
 Fitted = TypeVar("Fitted", bound="CategoryCounter")
 Curve = Float[Array, "points 2"]
@@ -57,21 +57,14 @@ class CategoryCounter(Estimator, ABC):
         """An interval of K after `fit`; it always contains the estimate."""
 
 
-def checked_level(level: float) -> float:
-    """The level of an interval; anything but a share between 0 and 1 is refused."""
-    if not 0 < level < 1:
-        raise DegenerateError(f"An interval of level {level}.", expected="a level between 0 and 1")
-    return level
-
-
 def middle_interval(estimates: Sequence[int], level: float, holding: int) -> tuple[int, int]:
     """The quantiles (1 - level)/2 and (1 + level)/2 of whole numbers, rounded outward to values that occurred.
 
     `holding` is the estimate on all images, which the interval always contains.
     """
-    if not estimates or not 0 < level < 1:
-        problem = f"An interval of level {level} from {len(estimates)} resamples."
-        raise DegenerateError(problem, expected="a level between 0 and 1 and at least one resample")
+    check_level(level)
+    if not estimates:
+        raise DegenerateError("an interval from 0 resamples", expected="at least one")
     low = np.quantile(estimates, (1 - level) / 2, method="lower")
     high = np.quantile(estimates, (1 + level) / 2, method="higher")
     return min(int(low), holding), max(int(high), holding)

@@ -47,10 +47,8 @@ def mean_difference(values: Float[Array, " pairs"], level: float = LEVEL, overla
     return MeanDifference(mean, mean - half, mean + half)
 
 
-def wilson(
-    accuracy: Float[Array, " groups"], n: Float[Array, " groups"], level: float
-) -> tuple[Float[Array, " groups"], Float[Array, " groups"]]:
-    """Intervals of shares of n images each, with a width even at 0 and 1 (Wilson, JASA 22, 1927).
+def wilson(accuracy: float, n: int | float, level: float) -> tuple[float, float]:
+    """The interval of a share of n images, with a width even at 0 and 1 (Wilson, JASA 22, 1927).
 
     (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the normal quantile.
     """
@@ -58,8 +56,8 @@ def wilson(
 
     per_image = float(ndtri((1 + level) / 2)) ** 2 / n
     middle = (accuracy + per_image / 2) / (1 + per_image)
-    half = np.sqrt(accuracy * (1 - accuracy) * per_image + per_image**2 / 4) / (1 + per_image)
-    return np.clip(middle - half, 0.0, accuracy), np.clip(middle + half, accuracy, 1.0)  # against rounding
+    half = math.sqrt(accuracy * (1 - accuracy) * per_image + per_image**2 / 4) / (1 + per_image)
+    return max(min(middle - half, accuracy), 0.0), min(max(middle + half, accuracy), 1.0)  # against rounding
 
 
 def clopper_pearson(accuracy: float, n: float, level: float) -> tuple[float, float]:
@@ -110,7 +108,7 @@ def _log_choose(n: int, k: Int[Array, " outcomes"]) -> Float[Array, " outcomes"]
     return -betaln(n - k + 1.0, k + 1.0) - np.log1p(n)
 
 
-def n_more_looks(
+def n_more_checks(
     accuracy: float, variance: float, n_checked: int, n_images: int, level: float, half_width: float
 ) -> int:
     """Number of further checks until the interval is expected to be half_width to either side.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,13 +13,12 @@ from jaxtyping import Bool, Float, Int
 from justright.clustering import SemiSupKMeans
 from justright.clustering.baselines import BASELINES, MOST_ROWS, FrozenFeatures, simple_clusters
 from justright.clustering.principal import in_directions, principal_directions
-from justright.data.pool import OWN
+from justright.discovery.predictions import Category
 from justright.evaluation import evaluate
 from justright.evaluation.files import JudgedPredictions, classes_named
 from justright.evaluation.scores import GROUPS
 from justright.features.table import FeatureTable
 from justright.geometry import evenly_spaced
-from justright.runs.run_folder import RunFolder
 from justright.utils.types import UNLABELED, Array, Labels, Mask
 
 MOST_IMAGES = 20_000  # target images that are clustered
@@ -35,35 +35,22 @@ LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT = 0.9, 0.95
 ScoresByMethod = dict[str, dict[str, Any]]  # All, Old, New, and the same three under "names"
 
 FROZEN, SIMPLE = "k-means on frozen features", "simple methods on frozen features"
-KEPT = ("found_again", "n_held_out", "silhouette", "used", "scores", "trained_share", "baselines", "simple")
+KEPT = ("n_held_out", "silhouette", "used", "scores", "trained_share", "baselines", "simple")  # fields in run.json
 
 
 @dataclass(frozen=True, eq=False)
 class FrozenCheck:
-    """Evidence for the trained result and for k-means on frozen features; pairs have the trained one first.
+    """Evidence for the trained result and for k-means on frozen features; pairs have the trained one first."""
 
-    Attributes:
-        found_again: accuracy on held-out labeled images; None if there are none.
-        n_held_out: number of held-out images.
-        silhouette: of the clusters of the target, each in its own features, both in principal directions if k-means
-            uses them.
-        used: number of categories with images after training, and of all categories.
-        trained_share: share of the planned epochs that there was time for; 1 unless `minutes` ended training.
-        clusters: of k-means for the `clustered_rows` of the target; known classes first.
-        scores: All, Old and New of k-means if the truth is known; not used for the recommendation.
-        baselines: the same for every simple method, also with names; None if they were not computed.
-        simple: the silhouette of every simple method in the features of k-means; None if they were not computed.
-    """
-
-    found_again: tuple[float, float] | None
-    n_held_out: int
-    silhouette: tuple[float, float]
-    used: tuple[int, int]
-    clusters: Int[Array, " clustered"] = field(repr=False)
-    scores: dict[str, object] | None = None
-    trained_share: float = 1.0
-    baselines: ScoresByMethod | None = None
-    simple: dict[str, float] | None = None
+    held_out_accuracy: tuple[float, float] | None  # of held-out labeled images; None if there are none
+    n_held_out: int  # number of held-out images
+    silhouette: tuple[float, float]  # of target clusters, each in its own features, in principal directions or not
+    used: tuple[int, int]  # number of categories with images after training, and of all categories
+    clusters: Int[Array, " clustered"] = field(repr=False)  # by k-means, of the `clustered_rows`; known classes first
+    scores: dict[str, object] | None = None  # All, Old and New of k-means if the truth is known; only reported
+    trained_share: float = 1.0  # of the planned epochs; below 1 if `minutes` ended training
+    baselines: ScoresByMethod | None = None  # as `scores`, of every simple method, also with names
+    simple: dict[str, float] | None = None  # silhouettes of the simple methods in the features of k-means
 
     @property
     def best_simple(self) -> tuple[str, float]:
@@ -75,8 +62,8 @@ class FrozenCheck:
     @property
     def is_worth_it(self) -> bool:
         """Whether the trained result is recommended."""
-        if self.found_again is not None:
-            trained, frozen = self.found_again
+        if self.held_out_accuracy is not None:
+            trained, frozen = self.held_out_accuracy
             both = (trained + frozen) / 2  # the common accuracy, if training made no difference
             noise = math.sqrt(2 * both * (1 - both) / self.n_held_out)
             if frozen - trained > 2 * noise:
@@ -97,8 +84,8 @@ class FrozenCheck:
         best, apart = self.best_simple
         if best != "k-means":
             facts[0] += f", {apart:.2f} {best}"
-        if self.found_again is not None:
-            facts.insert(0, "held-out accuracy: {:.0%} trained, {:.0%} k-means".format(*self.found_again))
+        if self.held_out_accuracy is not None:
+            facts.insert(0, "held-out accuracy: {:.0%} trained, {:.0%} k-means".format(*self.held_out_accuracy))
         if self.used[0] < self.used[1]:
             facts.append(f"{self.used[0]:,} of {self.used[1]:,} categories have images")
         if self.is_cut_short:
@@ -111,19 +98,23 @@ class FrozenCheck:
         return f"{problem} ({'; '.join(facts)}): use --method kmeans with another --out{advice}"
 
     def scored(self, y_true: Labels, is_old: Mask, is_given: Bool[Array, " target"] | None = None) -> FrozenCheck:
-        """Add the accuracy of k-means, from the true labels of the target.
-
-        is_given: target images whose label was given. They are not scored, and y_true does not contain them.
-        """
+        """Add the accuracy of k-means. Images whose label was given are not scored, and y_true has none of them."""
         is_given = np.zeros(len(y_true), dtype=bool) if is_given is None else is_given
         is_judged, rows = judged_rows(clustered_rows(len(is_given)), is_given)
-        found = evaluate(y_true[rows], self.clusters[is_judged], is_old[rows], n_resamples=0).to_dict()
+        found = evaluate(y_true[rows], self.clusters[is_judged], is_old[rows], with_intervals=False).to_dict()
         return replace(self, scores={group: found[group] for group in GROUPS})
 
     def to_json(self, method: str) -> dict[str, Any]:
         """Plain values."""
-        kept = {name: getattr(self, name) for name in KEPT}
+        kept = {"found_again": self.held_out_accuracy} | {name: getattr(self, name) for name in KEPT}
         return kept | {"recommended": method if self.is_worth_it else "kmeans"}
+
+
+def class_labels(method: Any, n_labeled: int) -> Int[Array, " labeled"]:
+    """The known class of each labeled image; -1 if the method has no category for it."""
+    labels = np.full(n_labeled, UNLABELED, dtype=np.int64)
+    labels[method.class_rows_] = method.class_labels_
+    return labels
 
 
 def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable, with_simple: bool = False) -> FrozenCheck:
@@ -134,9 +125,8 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable, with_sim
         pool, target: features before training.
         with_simple: compare with all simple methods, unless there are too many images.
     """
-    rows, held_out = clustered_rows(len(target)), method.held_out_rows_
-    labels = np.searchsorted(method.known_labels_, pool.labels)  # known class k is cluster k
-    known = method.labeled_rows_
+    rows, known, held_out = clustered_rows(len(target)), method.labeled_rows_, method.held_out_rows_
+    labels = class_labels(method, len(pool))
     features = np.concatenate([np.asarray(pool.features[known]), np.asarray(target.features[rows])])
     given = np.concatenate([labels[known], np.where(method.is_given_, method.labels_, UNLABELED)[rows]])
     n_clusters = min(method.n_categories_, len(set(given.tolist()) - {UNLABELED}) + int(np.sum(given == UNLABELED)))
@@ -149,20 +139,20 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable, with_sim
     else:
         trained = method.assigner_.compared(trained)
     clusters = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=method.seed).fit(features, given)
-    found = np.asarray(clusters.labels_[len(known) :])
-    again = None
+    found, compared = np.asarray(clusters.labels_[len(known) :]), features[len(known) :]
+    accuracy, simple = None, None
     if len(held_out):
-        again = method.held_out_accuracy_, float(np.mean(clusters.predict(held_out_features) == labels[held_out]))
-    apart = _silhouette(trained, method.labels_[rows]), _silhouette(features[len(known) :], found)
-    used = len(np.unique(method.labels_)), method.n_categories_
-    simple = None
+        accuracy = method.held_out_accuracy_, float(np.mean(clusters.predict(held_out_features) == labels[held_out]))
     if with_simple and len(known) + len(rows) <= MOST_ROWS:
         numbers = len(method.known_labels_), method.n_categories_
         given_features = np.asarray(pool.features[known], dtype=np.float32), labels[known]
         inputs = FrozenFeatures(np.asarray(target.features[rows], dtype=np.float32), *given_features, *numbers)
-        compared = features[len(known) :]
         simple = {name: _silhouette(compared, simple_clusters(inputs, name)) for name in BASELINES}
-    return FrozenCheck(again, len(held_out), apart, used, found, trained_share=method.trained_share_, simple=simple)
+    silhouette = _silhouette(trained, method.labels_[rows]), _silhouette(compared, found)
+    used = len(np.unique(method.labels_)), method.n_categories_
+    return FrozenCheck(
+        accuracy, len(held_out), silhouette, used, found, trained_share=method.trained_share_, simple=simple
+    )
 
 
 def clustered_rows(n_target: int) -> Int[Array, " clustered"]:
@@ -182,21 +172,26 @@ def _silhouette(features: Float[Array, "images dim"], cluster: Int[Array, " imag
 
 
 def baseline_scores(
-    run: RunFolder, judged: JudgedPredictions, pool: FeatureTable, target: FeatureTable
+    categories: Sequence[Category],
+    own_classes: Collection[str],
+    labels: Int[Array, " labeled"],
+    judged: JudgedPredictions,
+    pool: FeatureTable,
+    target: FeatureTable,
+    seed: int = 0,
 ) -> ScoresByMethod:
     """All, Old and New of each of `BASELINES` with the K of the run, also with names.
 
     At most `MOST_ROWS` evenly spaced images of the target and of the labeled images are used.
 
     Parameters:
-        run: its predictions have K and the known classes.
+        categories: of the run.
+        own_classes: names of the labeled classes that the target may show.
+        labels: the known class of each labeled image, -1 for those without a category.
         judged: the predictions of the run with the truth.
         pool, target: features before training.
     """
-    known = [each.name for each in run.predictions.categories if each.kind == "known"]
-    number = {name: k for k, name in enumerate(known)}
-    names = [(name or "").removeprefix(f"{OWN}/") for name in pool.index["class_name"].to_pylist()]
-    labels = np.array([number.get(name, UNLABELED) for name in names], dtype=np.int64)
+    known = [each.name for each in categories if each.kind == "known"]
     labeled = np.flatnonzero(labels != UNLABELED)
     labeled, rows = labeled[evenly_spaced(len(labeled), MOST_ROWS)], evenly_spaced(len(target), MOST_ROWS)
     features = FrozenFeatures(
@@ -204,9 +199,9 @@ def baseline_scores(
         np.asarray(pool.features[labeled], dtype=np.float32),
         labels[labeled],
         n_known=len(known),
-        n_clusters=len(run.predictions.categories),
-        n_absent=sum(name not in run.own_classes for name in known),
-        seed=int(run.about.get("seed", 0)),
+        n_clusters=len(categories),
+        n_absent=sum(name not in own_classes for name in known),
+        seed=seed,
     )
     is_judged, place = judged_rows(rows, judged.is_given)
     named = classes_named(known, judged.class_names) if judged.class_names else None
@@ -217,7 +212,7 @@ def baseline_scores(
         if named is not None:
             called = np.append(named, UNLABELED)[np.minimum(clusters, len(known))]
         sides = judged.y_true[place], clusters, judged.is_old[place]
-        scores = evaluate(*sides, called=called, n_resamples=0).to_dict()
+        scores = evaluate(*sides, called=called, with_intervals=False).to_dict()
         found[method] = {each: scores[each] for each in (*GROUPS, "names")}
     return found
 

@@ -79,6 +79,18 @@ for (const map of document.querySelectorAll("figure.map")) {
   drawn.addEventListener("pointerleave", () => (tile.hidden = true));
 }
 
+// A table or figure that is wider than the screen can be scrolled with the keyboard.
+const sizes = new ResizeObserver((changed) => {
+  for (const { target } of changed) {
+    const isWider = target.scrollWidth > target.clientWidth;
+    for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", "Scrolls sideways"]]) {
+      if (isWider) target.setAttribute(name, value);
+      else target.removeAttribute(name);
+    }
+  }
+});
+for (const wide of document.querySelectorAll(".wide")) sizes.observe(wide);
+
 // On paper nothing can be unfolded.
 addEventListener("beforeprint", () => {
   for (const fold of document.querySelectorAll("details:not([open])")) {
