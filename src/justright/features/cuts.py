@@ -286,14 +286,12 @@ class LastStageCut(Cut):
         self.tuned = (path, *(name for name, module in self.tail.items() if not isinstance(module, nn.LayerNorm)))
         self.is_channels_first = getattr(model, "output_fmt", "NCHW") == "NCHW"
         conv, norm = self.stage, next(iter(self.tail.values()), None)
-        self.is_normed_conv = (
-            type(conv) is nn.Conv2d
-            and conv.padding_mode == "zeros"
-            and type(norm) in (nn.BatchNorm2d, BatchNormAct2d)
-            and bool(norm.affine)
-        )
-        if self.is_normed_conv and isinstance(getattr(norm, "act", None), nn.Hardtanh):
-            norm.act.inplace = False  # in place torch copies its whole input first, for the gradient
+        self.norm: nn.BatchNorm2d | None = None  # after a plain convolution: both are one step
+        if type(conv) is nn.Conv2d and conv.padding_mode == "zeros" and type(norm) in (nn.BatchNorm2d, BatchNormAct2d):
+            assert isinstance(norm, nn.BatchNorm2d)
+            self.norm = norm if norm.affine else None
+        if self.norm is not None and isinstance(act := getattr(norm, "act", None), nn.Hardtanh):
+            act.inplace = False  # in place torch copies its whole input first, for the gradient
 
     @staticmethod
     def fits(model: Network) -> bool:
@@ -310,8 +308,8 @@ class LastStageCut(Cut):
         x = stored[0]
         x = x.permute(0, 3, 1, 2) if self._turns(x) else x
         after = list(self.tail.values())
-        x = normed_conv(self.stage, after.pop(0), x) if self.is_normed_conv else self.stage(x)
-        for module in after:
+        x = self.stage(x) if self.norm is None else normed_conv(self.stage, self.norm, x)
+        for module in after[0 if self.norm is None else 1 :]:
             x = module(x)
         return self.model.forward_head(x, pre_logits=True)
 

@@ -24,8 +24,8 @@ def check_request(spec: RunSpec, tensorboard: bool = False) -> None:
     selector = _selector(spec)
     if selector is not None:
         selector.check()
-        is_soft = isinstance(selector, BetaSelector) and selector.threshold is None
-        if spec.weighting == "hard" and is_soft and (selector.alpha, selector.beta) != (1, 1):
+        is_soft = isinstance(selector, BetaSelector) and selector.threshold is None and not selector.is_uniform
+        if spec.weighting == "hard" and is_soft:
             raise JustrightError(
                 "--weighting hard with --selector beta, whose weights lie between 0 and 1",
                 expected="weights of 0 or 1",
