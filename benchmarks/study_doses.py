@@ -73,11 +73,14 @@ def main() -> None:
             both = own[place].keys() & pooled[place].keys()
             change = [pooled[place][name] - own[place][name] for name in both]
             print(f"| {panel} | {tick} | {' | '.join(means)} | {f'{np.mean(change):+.1f}' if change else ''} |")
+        if OWN in PANELS[panel]:  # without a pool there is one accuracy only
+            axis.axhline(float(np.mean(list(own[0].values()))), color="C0", linestyle="--")
+            own = []
         for values, name in ((own, "own labels alone"), (pooled, "with the pool as a guide")):
             places = [place for place, each in enumerate(values) if each]
             means = [float(np.mean(list(values[place].values()))) for place in places]
             if len(places) > 1:
-                axis.plot(places, means, marker="o", label=name)
+                axis.plot(places, means, marker="o", label=name, color="C0" if values is own else "C1")
         for name in sorted({name for each in pooled for name in each}):  # single problems in the background
             line = [(place, each[name]) for place, each in enumerate(pooled) if name in each]
             axis.plot(*zip(*line, strict=True), color="0.8", linewidth=0.7, zorder=0)
