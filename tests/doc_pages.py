@@ -109,6 +109,8 @@ def set_up(folder: Path) -> None:
     split = {"known_classes": [0, 1, 2, 3], "unknown_classes": {"Easy": [4], "Medium": [5], "Hard": [6, 7]}}
     (folder / "cub_ssb_splits.json").write_text(json.dumps(split))
     (folder / "small.toml").write_text(SUITE)
+    saved = {"path": "alphabets/greek/u0393-greek-capital-letter-gamma/0.png", "category": "gamma"}
+    (folder / "project-1.json").write_text(json.dumps([saved]))  # as Label Studio saves what people chose
     (folder / "docs").mkdir()
     shutil.copytree(ROOT / "docs" / "results", folder / "docs" / "results")
     shutil.copytree(ROOT / "docs" / "results" / "selection", folder / "study")

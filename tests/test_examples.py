@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
 import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
+from tests.made_runs import make_run
 
+import justright
 from justright.cli import main
 from justright.data import glyph_set
 from justright.data.folder import write_tree
 from justright.discovery.methods import METHODS
+from justright.review.findings import findings
 from justright.runs.run_folder import RunFolder
 from justright.selection import SELECTORS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-README = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+LIST = (EXAMPLES.parent / "docs" / "start" / "examples.md").read_text(encoding="utf-8")
 
 
 def load(name: str) -> dict[str, object]:
@@ -48,11 +53,28 @@ def folders(tmp_path_factory):
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_example_is_short_and_in_the_readme(path):
+def test_example_is_short_and_listed(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 60
     assert re.match(rf'""".+: python examples/{path.stem}\.py', text)
-    assert f"examples/{path.stem}.py" in README
+    assert f"examples/{path.stem}.py" in LIST
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.*")), ids=lambda path: path.name)
+def test_example_uses_public_names_only(path):
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code")
+    used = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "justright":
+            used |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            used |= {alias.name for alias in node.names if alias.name.startswith("justright.")}
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "justright":
+            used.add(f"justright.{node.attr}")
+    assert used
+    assert used <= {f"justright.{name}" for name in justright.__all__}
 
 
 def test_a_folder_of_photos_becomes_a_table_of_clusters(start, folders, tmp_path, capsys):
@@ -104,6 +126,49 @@ def test_a_loop_of_ones_own_takes_our_weights(start, folders, capsys):
     losses = [float(value) for value in re.findall(r"loss ([\d.]+)", said)]
     assert losses[-1] < losses[0]
     assert "18 photos in clusters of" in said
+
+
+class FakeFiftyOne:
+    """What the example needs of FiftyOne: reads and writes the folder as its documentation says, and one person."""
+
+    types = SimpleNamespace(FiftyOneImageClassificationDataset="image classification")
+
+    def __init__(self):
+        self.Dataset, self.path, self.labels = self, None, {}
+
+    def from_dir(self, dataset_dir, dataset_type, label_field):
+        self.path, value = Path(dataset_dir), json.loads((Path(dataset_dir) / "labels.json").read_text())
+        files = {file.relative_to(self.path / "data").with_suffix("").as_posix() for file in self.path.rglob("*.png")}
+        assert files == set(value["labels"])
+        self.labels = {key: value["classes"][each["label"]] for key, each in value["labels"].items()}
+        return self
+
+    def sort_by(self, field):
+        return self
+
+    def launch_app(self, dataset, view):
+        first = next(iter(self.labels))
+        self.labels[first] = next(label for label in self.labels.values() if label != self.labels[first])
+        return SimpleNamespace(wait=lambda: None)
+
+    def export(self, export_dir, dataset_type, label_field, rel_dir, export_media):
+        assert rel_dir == str(self.path / "data")
+        Path(export_dir).mkdir()
+        (Path(export_dir) / "labels.json").write_text(json.dumps({"classes": None, "labels": self.labels}))
+
+
+def test_what_fiftyone_corrects_is_in_the_review(start, tmp_path, monkeypatch, capsys):
+    run = make_run(tmp_path / "run", per_class=8).path
+    monkeypatch.setitem(sys.modules, "fiftyone", FakeFiftyOne())
+    start("fiftyone", run, tmp_path / "in-fiftyone", "anna")
+    assert "1 of 180 images have another category now" in capsys.readouterr().out
+    assert findings(RunFolder.open(run)).reviewers == ("anna",)
+
+
+def test_the_example_says_what_to_install(start, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fiftyone", None)
+    with pytest.raises(SystemExit, match="pip install fiftyone"):
+        start("fiftyone")
 
 
 def call(*words: object) -> str:

@@ -105,10 +105,11 @@ def fitting(do: str, by: str, one: int, other: int, name: str) -> Body:
             "merge": {"into": second}, "split": {"n_parts": 2 + other % 3}, "reject": {"rows": some},
             "move": {"rows": some, "to": second if other % 2 else None},
             "check": checked | {"cluster": cluster if row is None else int(state.group[row])},
+            "label": {"source": "a.csv", "seen": other % (state.seq + 1), "names": [name], "rows": [some]},
             "undo": {"target": 1 + other % state.seq if one % 2 and state.seq else None},
         }  # fmt: skip
         action = {"do": do} | ({"round": state.round + 1} if do == "round" else {"cluster": cluster})
-        if do in ("undo", "redo"):
+        if do in ("label", "undo", "redo"):
             del action["cluster"]
         return as_json(
             {
@@ -125,7 +126,7 @@ def fitting(do: str, by: str, one: int, other: int, name: str) -> Body:
 number = st.integers(0, 40)
 fitting_acts = st.builds(
     fitting,
-    st.sampled_from([do for do in SCHEMAS if do != "part"]),
+    st.sampled_from([do for do in SCHEMAS if do not in ("part", "relabel")]),
     reviewers,
     number,
     number,

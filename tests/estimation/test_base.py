@@ -38,9 +38,9 @@ def test_labeled_pool_images_follow_the_counted_ones():
     assert given.n_classes == 2
 
 
-def test_normalize_scales_features_and_keeps_tensors():
+def test_features_are_scaled_and_tensors_become_arrays():
     given = Given.of(torch.from_numpy(X), None, (torch.from_numpy(X), np.array([0, 0, 1])), normalize=True)
-    np.testing.assert_allclose(np.linalg.norm(given.x.numpy(), axis=1), 1)
+    np.testing.assert_allclose(np.linalg.norm(given.x, axis=1), 1)
 
 
 def test_own_labels_need_no_pool():

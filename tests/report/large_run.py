@@ -12,9 +12,8 @@ from justright.data.readers import FolderReader
 from justright.discovery.predictions import Predictions, category_names
 from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection import Selection, save_selection
+from justright.runs.selection import Selection, merge_tables, save_selection
 from justright.selection import BetaSelector, row_shards
 
 DIM = 8

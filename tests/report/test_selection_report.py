@@ -18,8 +18,7 @@ from justright.report.selection_report import (
     selection_page,
     write_selection_report,
 )
-from justright.runs.feature_pool import merge_tables
-from justright.runs.selection import Selection
+from justright.runs.selection import Selection, merge_tables
 from justright.selection import BetaSelector, UniformSelector, row_shards
 from justright.selection.diagnosis import Diagnosis
 from justright.utils.errors import JustrightError

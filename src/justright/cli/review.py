@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import getpass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import EXISTING_FOLDER, Output, expect_ending
+from justright.cli.common import EXISTING_FOLDER, NameOf, Output, expect_ending
 from justright.cli.terminal import Terminal, with_terminal
+from justright.review.formats import FORMATS
 from justright.review.open_review import OpenReview
 from justright.review.random_checks import accuracy_in_words
 from justright.runs.run_folder import RunFolder
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from justright.review.security import Access
 
 PORT = 8473
+N_NAMED = 5  # new names that are printed
 FORMS = ("csv", "parquet", "folders", "labeled")
 EXPORT_OPTIONS = {
     "is_all": ("--all", ("folders", "labeled")),
@@ -50,6 +53,13 @@ FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
     "them and folders has not.",
 )
 @click.option("--name", "dataset", help="With --as labeled: name of the data set; RUN-reviewed if not given.")
+@click.option(
+    "--import",
+    "source",
+    type=click.Path(path_type=Path, exists=True),
+    help="Enter the labels of this file or folder, as another labeling tool saved it, instead of serving the page.",
+)
+@click.option("--from", "source_form", type=NameOf(FORMATS), help="The format of --import; if not given, it is found.")
 @with_terminal
 def review(
     terminal: Terminal,
@@ -60,6 +70,8 @@ def review(
     browser: bool,
     out: Path | None,
     form: str | None,
+    source: Path | None,
+    source_form: str | None,
     **export_options: Any,
 ) -> None:
     """Name and correct the clusters of a run on a page.
@@ -72,6 +84,10 @@ def review(
     --export writes the labels instead; --as labeled makes a table for the --labeled of the next run: the labeled images
     of this run, and those that were reviewed.
 
+    --import enters labels that were corrected in another tool, after `justright export`, as one action of the reviewer,
+    which the page can undo. Images that the file does not list stay as they are. A file with unknown images, with two
+    labels for an image, or with corrections of what the review changed meanwhile is refused as a whole.
+
     \b
     Examples:
       justright review run
@@ -79,13 +95,21 @@ def review(
       justright review run --export labels.csv
       justright review run --export animals/ --as folders --copy
       justright review run --export reviewed.parquet --as labeled
+      justright review run --import corrected.json --reviewer anna
     """
+    if source_form is not None and source is None:
+        raise click.UsageError("--from needs --import.")
+    if source is not None and out is not None:
+        raise click.UsageError("--import and --export exclude each other. Give one command for each.")
     if out is None and (form or export_options["with_known"] is not None or any(export_options.values())):
         raise click.UsageError("--as, --all, --copy, --with-known and --name need --export.")
     if out is not None:
         form = form or FORM_OF_ENDING.get(out.suffix.lower())
         _expect_export(out, form, export_options)
     opened = OpenReview(RunFolder.open(run))
+    if source is not None:
+        _import(terminal, opened, source, source_form, reviewer)
+        return
     with opened.reading() as state:
         terminal.say(accuracy_in_words(state, opened.predictions.confidence))
     if out is None:
@@ -110,18 +134,47 @@ def _expect_export(out: Path, form: str | None, options: dict[str, Any]) -> None
             raise click.UsageError(f"{option} needs --as {' or '.join(forms)}, not {form}.")
 
 
-def _serve(terminal: Terminal, opened: OpenReview, reviewer: str | None, host: str, port: int, browser: bool) -> None:
+def _import(
+    terminal: Terminal, opened: OpenReview, source: Path, source_form: str | None, reviewer: str | None
+) -> None:
+    from justright.review.relabel import images_text
+    from justright.review.tools import import_from
+
+    name = _reviewer(reviewer)
+    if not name:
+        raise click.UsageError("The name of the reviewer is unknown. Add --reviewer.")
+    done = import_from(opened, source, name, source_form)
+    told = f"{done.n_labels:,} labels as {done.format} in {source}"
+    if done.action is None:
+        told += ": nothing to correct."
+    else:
+        told += f": {images_text(done.n_moved)} moved"
+        named = ", ".join([*done.named[:N_NAMED], *["..."] * (len(done.named) > N_NAMED)])
+        told += f", named: {named}" if done.named else ""
+        told += f". This is action {done.action} of the review."
+    terminal.result(
+        {"imported": str(source)} | {"from" if k == "format" else k: v for k, v in asdict(done).items()}, told
+    )
+
+
+def _reviewer(given: str | None) -> str:
+    """The name of the reviewer, by default that of the user; empty if the user has none."""
     from pydantic import TypeAdapter, ValidationError
 
     from justright.review.actions import MAX_REVIEWER, Reviewer
-    from justright.review.server import serve
 
     try:
-        reviewer = TypeAdapter(Reviewer).validate_python(reviewer) if reviewer else getpass.getuser()[:MAX_REVIEWER]
+        return TypeAdapter(Reviewer).validate_python(given) if given else getpass.getuser()[:MAX_REVIEWER]
     except ValidationError as error:
         raise click.BadParameter(error.errors()[0]["msg"], param_hint="--reviewer") from error
-    except (KeyError, OSError):  # the user has no name: the page asks for one
-        reviewer = ""
+    except (KeyError, OSError):
+        return ""
+
+
+def _serve(terminal: Terminal, opened: OpenReview, reviewer: str | None, host: str, port: int, browser: bool) -> None:
+    from justright.review.server import serve
+
+    name = _reviewer(reviewer)  # where it is empty, the page asks for one
 
     def ready(access: Access) -> None:
         if not access.is_loopback:
@@ -134,4 +187,4 @@ def _serve(terminal: Terminal, opened: OpenReview, reviewer: str | None, host: s
         if browser:
             click.launch(access.url)
 
-    serve(opened, host, port, reviewer, ready)
+    serve(opened, host, port, name, ready)

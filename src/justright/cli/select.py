@@ -12,8 +12,7 @@ from justright.cli.common import COUNT, OUT_FILE, OUT_FOLDER, STORE, Output, eng
 from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import merge_tables, require_flat
-from justright.runs.selection import Selection, save_selection, stability_of
+from justright.runs.selection import Selection, merge_tables, require_flat, save_selection, stability_of
 from justright.selection.diagnosis import N_DRAWS, diagnose
 from justright.utils.errors import JustrightError
 from justright.utils.file_rows import row_shards

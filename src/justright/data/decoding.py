@@ -113,6 +113,19 @@ def _why(error: Exception, data: bytes) -> tuple[BadKind, str]:
     return kind, f"{kind} ({error})"
 
 
+def upright_size(data: bytes, name: str = "image") -> tuple[int, int]:
+    """Width and height of an image as a person sees it, without decoding its pixels; BadImageError if that fails."""
+    hide_pillow_warnings()
+    reads_heif()
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            width, height = image.size
+            is_turned = image.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8)
+    except Exception as error:  # decoders raise many kinds of errors for damaged files
+        raise BadImageError(f"{name}: {BadKind.UNREADABLE} ({error})", BadKind.UNREADABLE) from error
+    return (height, width) if is_turned else (width, height)
+
+
 def is_image_start(start: bytes) -> bool:
     """Whether these are the first bytes of a format that Pillow reads; formats without a signature do not count."""
     if is_heif(start):

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
-from justright.clustering.arrays import like
 from justright.geometry import unit_rows
 from justright.utils.errors import DegenerateError
 from justright.utils.estimator import Estimator
@@ -92,7 +90,7 @@ class Given:
                 advice="leave the pool out",
             )
         is_labeled = of_pool != UNLABELED
-        both = array_namespace(x).concat([x, pool_x[like(is_labeled, pool_x), :]])
+        both = np.concatenate([x, pool_x[is_labeled]])
         return Given(both, np.concatenate([own, of_pool[is_labeled]]), len(own))
 
     @property
@@ -143,11 +141,11 @@ class Given:
 def _checked(features: Any, labels: Any, normalize: bool) -> tuple[Float[Any, "images dim"], Int[Array, " images"]]:
     """Valid features in at least single precision, at length 1 if `normalize`, and their labels."""
     x = check_features(features)
-    xp, n_images = array_namespace(x), x.shape[0]
+    n_images = len(x)
     if normalize:
         x = unit_rows(x)
-    elif x.dtype not in (xp.float32, xp.float64):
-        x = xp.astype(x, xp.float32)
+    elif x.dtype != np.float64:
+        x = x.astype(np.float32, copy=False)
     if labels is None:
         return x, np.full(n_images, UNLABELED)
     return x, check_labels(labels, n_images, allow_unlabeled=True)

@@ -38,8 +38,7 @@ from justright.report.drawing import (
 )
 from justright.report.elements import Missing, Table, attempt, cut_in_the_middle, render, short
 from justright.report.page_images import data_uri
-from justright.runs.feature_pool import FeaturePool
-from justright.runs.selection import Selection
+from justright.runs.selection import FeaturePool, Selection
 from justright.selection import SELECTORS, SelectionPlot
 from justright.selection.class_weights import closest_first
 from justright.selection.diagnosis import Diagnosis

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from justright.discovery.predictions import Predictions
 from justright.geometry import unit_rows
 from justright.review.actions import Move
+from justright.review.relabel import Relabel
 from justright.review.state import REJECTED, ReviewState, Status
 from justright.utils.types import Array
 
@@ -119,8 +120,9 @@ class ClusterLists:
         """How likely each image is wrong; 0 for images that a reviewer moved to their cluster."""
         doubt = 1 - self.confidence
         for entry in self.state.entries:
-            if isinstance(entry.line.action, Move) and not self.state.undone.get(entry.line.seq):
-                doubt[entry.line.action.rows] = 0.0
+            if isinstance(entry.line.action, Move | Relabel) and not self.state.undone.get(entry.line.seq):
+                for moved in entry.change.moved:
+                    doubt[moved.rows] = 0.0
         return doubt
 
     def _payoff(self, seq: int) -> Float[Array, " groups"]:

@@ -6,7 +6,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
 from typing import Literal
@@ -156,29 +157,51 @@ def write_class_folders(images: ImageSet, root: Path, *, is_copy: bool = False) 
 
     Image files are linked; images inside a zip or a table are written.
     """
+    with new_folder(root) as building:
+        fill_class_folders(images, building, is_copy=is_copy)
+
+
+@contextmanager
+def new_folder(root: Path) -> Iterator[Path]:
+    """Fill the folder this yields; on leaving without an error it becomes `root`, which must be new or empty."""
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise DataError(f"{root} is not empty", expected="a new or empty folder", advice="choose another name")
     root.parent.mkdir(parents=True, exist_ok=True)
-    folder_of = safe_folders(images.classes.values())
     building = Path(tempfile.mkdtemp(prefix=f".{root.name}.", dir=root.parent))
     try:
-        taken = {folder.casefold() for folder in folder_of.values()}  # a file must not get the name of a folder
-        for row, (path, label) in enumerate(zip(images.paths, images.labels.tolist(), strict=True)):
-            name = safe_part(os.path.basename(path))
-            stem, ending = os.path.splitext(name) if is_image_name(path) else (name, ".png")
-            start = f"{folder_of[images.classes[label]]}/{stem}"
-            others = (f"{start}-{row}{'_' * n}{ending}" for n in count())
-            place = building / _first_free(start + ending, others, taken)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            reader = images.readers[images.table["source"][row].as_py()]
-            if not is_copy and isinstance(reader, FolderReader):
-                place.symlink_to((reader.root / path).absolute())
-            else:
-                place.write_bytes(images.encoded(row))
+        yield building
         building.chmod(0o755)
         building.replace(root)
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+def fill_class_folders(
+    images: ImageSet, root: Path, *, is_copy: bool = False, file_names: Sequence[str] | None = None
+) -> dict[str, str]:
+    """Put the images into one folder per class below `root`; returns the folder of each class.
+
+    file_names: one per image; by default the last part of its path.
+    """
+    folder_of = safe_folders(images.classes.values())
+    taken = {folder.casefold() for folder in folder_of.values()}  # a file must not get the name of a folder
+    for row, (path, label) in enumerate(zip(images.paths, images.labels.tolist(), strict=True)):
+        name = safe_part(os.path.basename(path)) if file_names is None else file_names[row]
+        stem, ending = os.path.splitext(name) if is_image_name(name) else (name, ".png")
+        start = f"{folder_of[images.classes[label]]}/{stem}"
+        others = (f"{start}-{row}{'_' * n}{ending}" for n in count())
+        put_image(images, row, root / first_free(start + ending, others, taken), is_copy=is_copy)
+    return folder_of
+
+
+def put_image(images: ImageSet, row: int, place: Path, *, is_copy: bool = False) -> None:
+    """Link the file of an image to `place`; copies it, or writes it if it is inside a zip or a table."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    reader = images.readers[images.table["source"][row].as_py()]
+    if not is_copy and isinstance(reader, FolderReader):
+        place.symlink_to((reader.root / images.table["path"][row].as_py()).absolute())
+    else:
+        place.write_bytes(images.encoded(row))
 
 
 def safe_folders(class_names: Iterable[str]) -> dict[str, str]:
@@ -190,7 +213,7 @@ def safe_folders(class_names: Iterable[str]) -> dict[str, str]:
     taken: set[str] = set()
     for name in sorted(class_names):
         wanted = "/".join(safe_part(part) for part in name.split("/"))
-        folders[name] = _first_free(wanted, (f"{wanted} ({number})" for number in count(2)), taken)
+        folders[name] = first_free(wanted, (f"{wanted} ({number})" for number in count(2)), taken)
     return folders
 
 
@@ -206,7 +229,7 @@ def safe_part(text: str) -> str:
     return stem.encode()[: MAX_BYTES - len(ending.encode())].decode(errors="ignore") + ending
 
 
-def _first_free(wanted: str, others: Iterable[str], taken: set[str]) -> str:
+def first_free(wanted: str, others: Iterable[str], taken: set[str]) -> str:
     """Reserve and return the first name that is free, ignoring case."""
     free = next(name for name in chain([wanted], others) if name.casefold() not in taken)
     taken.add(free.casefold())

@@ -1,4 +1,4 @@
-"""The work on a store: the same bytes however it is done, nothing computed twice, nothing silently lost."""
+"""The extraction: the same bytes however it is done, nothing computed twice, nothing silently lost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.forked_programs import Program
 
 from justright.data.folder import open_folder
 from justright.features.cache import FeatureCache
-from justright.features.extract import SHARD_BATCHES
+from justright.features.extract import PART_BATCHES
 from justright.features.table import FeatureTable
 from justright.utils.context import use
 from justright.utils.errors import DegenerateError
@@ -51,16 +51,16 @@ def test_kill_and_resume_give_the_bytes_of_an_undisturbed_run(tmp_path, n_worker
     out = tmp_path / "killed"
     ended = Program("-c", KILLED, tmp_path / "images", out, n_workers, last).end()
     assert ended.code == -signal.SIGKILL, ended.err
-    n_finished = (out / "shards.jsonl").read_bytes().count(b"\n")
+    n_finished = len(list((out / "parts").glob("*.block")))
     assert 1 <= n_finished < 3, "it was to be killed halfway"
     backbone = tiny()
     run(images, out, backbone, n_workers=n_workers)
     assert contents(out) == contents(tmp_path / "whole")
-    assert backbone.n_batches == N_BATCHES - n_finished * SHARD_BATCHES
+    assert backbone.n_batches == N_BATCHES - n_finished * PART_BATCHES
 
 
 @pytest.mark.parametrize("n_workers", [0, 2])
-def test_after_an_interruption_finished_shards_are_not_redone(drawn, tmp_path, n_workers):
+def test_after_an_interruption_finished_parts_are_not_redone(drawn, tmp_path, n_workers):
     def interrupt(steps, total, what):
         for n, step in enumerate(steps):
             if what.startswith("extracting") and n == 66:
@@ -163,3 +163,22 @@ def test_features_that_are_not_finite_are_refused(drawn, tmp_path):
     backbone.model.norm.weight.data.fill_(float("nan"))
     with pytest.raises(DegenerateError, match="not finite"):
         run(drawn, tmp_path / "t", backbone)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:-1] + b"x", lambda data: b""])
+def test_a_damaged_part_is_computed_again(drawn, tmp_path, damage):
+    def interrupt(steps, total, what):
+        for n, step in enumerate(steps):
+            if what.startswith("extracting") and n == 66:
+                raise KeyboardInterrupt
+            yield step
+
+    with pytest.raises(KeyboardInterrupt), use(progress=interrupt):
+        run(drawn, tmp_path / "t")
+    part = tmp_path / "t" / "parts" / "000000.block"
+    part.write_bytes(damage(part.read_bytes()))
+    backbone = tiny()
+    run(drawn, tmp_path / "t", backbone)
+    assert backbone.n_batches == PART_BATCHES + 3
+    run(drawn, tmp_path / "whole")
+    assert contents(tmp_path / "t") == contents(tmp_path / "whole")

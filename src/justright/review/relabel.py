@@ -1,0 +1,229 @@
+"""Labels for many images at once, such as those that people corrected in another labeling tool.
+
+One action enters a whole file, so one undo takes it back. The file shows the labels as they were after some action of
+the review. A label that differs from what the image had then is a correction; any other says nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+from pydantic import Field, TypeAdapter, ValidationError
+
+from justright.data.columns import nfc
+from justright.discovery.predictions import CategoryKind
+from justright.review.actions import Action, ClusterOrRejected, GivenName, Row, Strict
+from justright.review.state import REJECTED, Change, ConflictError, Edit, Label, Moved, Opinion, ReviewState, edit
+from justright.utils.errors import DataError
+
+if TYPE_CHECKING:
+    from justright.review.open_review import OpenReview
+
+NO_CATEGORY = "no category"  # the label of images that belong to no category
+N_LISTED = 5  # images that an error lists
+GIVEN_NAME: TypeAdapter[str] = TypeAdapter(GivenName)
+
+
+class SetLabels(Action, do="label"):
+    """Give each list of images the name beside it; the log stores the resulting `Relabel`."""
+
+    source: GivenName  # what the labels come from, for the history
+    seen: int = Field(ge=0, lt=2**53)  # the last action whose result the labels are based on
+    names: list[Annotated[str, Field(max_length=1000)]]
+    rows: list[list[Row]]  # the images of each name
+
+    def resolve(self, opened: OpenReview, by: str) -> Action:
+        found = corrections(opened, self)
+        if not found.placed:
+            raise ConflictError("the review has all of these labels already")
+        return Relabel(source=self.source, placed=list(found.placed))
+
+
+class Placed(Strict):
+    """Images and the cluster they go to, null for a new one; a name also names this cluster."""
+
+    cluster: ClusterOrRejected | None
+    name: GivenName | None
+    rows: list[Row]
+
+
+class Relabel(Action, do="relabel", from_page=False):
+    """Move images to clusters and name some of these; in the log only, where it stands for `label`."""
+
+    source: GivenName
+    placed: Annotated[list[Placed], Field(min_length=1)]
+
+    def plan(self, state: ReviewState, by: str) -> Change:
+        every = np.array([row for each in self.placed for row in each.rows], dtype=np.int64)
+        if len(every) and (every.max() >= len(state.group) or len(np.unique(every)) < len(every)):
+            raise ConflictError("an image is listed twice, or does not exist")
+        numbers = [each.cluster for each in self.placed if each.cluster is not None]
+        if len(set(numbers)) < len(numbers):
+            raise ConflictError("a cluster is listed twice")
+        moved: list[Moved] = []
+        edits: list[Edit] = []
+        next_group = state.n_groups
+        for each in self.placed:
+            to = next_group if each.cluster is None else each.cluster
+            next_group += each.cluster is None
+            self._check(state, each)
+            rows = np.array(each.rows, dtype=np.int64)
+            moved += [
+                Moved(rows[state.group[rows] == home], home, to) for home in np.unique(state.group[rows]).tolist()
+            ]
+            if each.name is not None:
+                kind: CategoryKind = "known" if each.name in state.known_classes else "discovered"
+                edits.append(edit(state.labels, to, Label(each.name, kind, True)))
+                edits.append(edit(state.opinions[to], by, Opinion("keep", each.name)))
+        return Change(tuple(moved), tuple(edits))
+
+    def _check(self, state: ReviewState, each: Placed) -> None:
+        """Raise ConflictError if one entry does not fit the state."""
+        if each.cluster is None and (each.name is None or not each.rows):
+            raise ConflictError("a new cluster needs a name and images")
+        if each.cluster == REJECTED and each.name is not None:
+            raise ConflictError("rejected images have no name")
+        if each.cluster is None or each.cluster == REJECTED:
+            return
+        if each.cluster not in state.labels:
+            raise ConflictError(f"cluster {each.cluster} no longer exists")
+        if each.name is not None:
+            state.label_of(each.cluster)
+        elif not each.rows:
+            raise ConflictError(f"nothing is said about cluster {each.cluster}")
+        if (state.group[np.array(each.rows, dtype=np.int64)] == each.cluster).any():
+            raise ConflictError("some of these images are already there")
+
+    def clusters(self, state: ReviewState) -> set[int]:
+        return {each.cluster for each in self.placed if each.cluster is not None}
+
+    def describe(self, state: ReviewState) -> str:
+        names = [each.name for each in self.placed if each.name is not None]
+        told = [f"{images_text(self.n_moved)} moved"] * (self.n_moved > 0)
+        told += [f"named {', '.join(names[:N_LISTED])}{' and others' if len(names) > N_LISTED else ''}"] * bool(names)
+        return f"imported {self.source}: {'; '.join(told)}"
+
+    @property
+    def n_moved(self) -> int:
+        """How many images it moves."""
+        return sum(len(each.rows) for each in self.placed)
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """What a file corrects: as the log stores it, and how many of its labels say nothing new."""
+
+    placed: tuple[Placed, ...]
+    n_untouched: int  # labels that are as the file was exported
+    n_known: int  # corrections that the review has already
+
+
+def corrections(opened: OpenReview, given: SetLabels) -> Corrections:
+    """Compare given labels with the state they are based on and with the present one.
+
+    ConflictError if people changed the same image here and there since; DataError for a name that cannot be given.
+    """
+    now = opened.state
+    if given.seen > now.seq or len(given.names) != len(given.rows):
+        raise ConflictError(f"the labels are based on action {given.seen}, and the review has {now.seq}")
+    if any(row >= len(now.group) for rows in given.rows for row in rows):
+        raise ConflictError("an image does not exist")
+    before = ReviewState(opened.predictions, now.known_classes)
+    for entry in now.entries[: given.seen]:
+        before.apply(entry.line)
+    cluster_of = clusters_by_name(now, before, ReviewState(opened.predictions, now.known_classes))
+    to_cluster: defaultdict[int, list[int]] = defaultdict(list)
+    to_name: defaultdict[str, list[int]] = defaultdict(list)
+    conflicts: list[tuple[int, str]] = []
+    n_untouched = n_known = 0
+    for name, rows in zip(map(nfc, given.names), given.rows, strict=True):
+        to = cluster_of.get(name)
+        for row in rows:
+            first, present = int(before.group[row]), int(now.group[row])
+            if _is_called(before, first, name, to):
+                n_untouched += 1
+            elif _is_called(now, present, name, to):
+                n_known += 1
+            elif first != present:
+                conflicts.append((row, name))
+            elif to is None:
+                to_name[_new_name(name)].append(row)
+            else:
+                to_cluster[to].append(row)
+    if conflicts:
+        raise _conflict(opened, conflicts)
+    placed = [Placed(cluster=to, name=None, rows=sorted(rows)) for to, rows in sorted(to_cluster.items())]
+    placed += [_named(now, before, name, sorted(rows)) for name, rows in sorted(to_name.items())]
+    return Corrections(tuple(placed), n_untouched, n_known)
+
+
+def clusters_by_name(*states: ReviewState) -> dict[str, int]:
+    """The cluster that a name means: by the names of the first state, then by those of the others.
+
+    Of several clusters with one name it is the first that has images now, else the first.
+    """
+    now = states[0]
+    has_images = set(np.unique(now.group).tolist())
+    found: dict[str, int] = {}
+    for state in states:
+        for cluster in sorted(state.labels, key=lambda each: (each not in has_images, each)):
+            if cluster in now.labels:
+                found.setdefault(state.labels[cluster].name, cluster)
+    found.setdefault(NO_CATEGORY, REJECTED)
+    return found
+
+
+def _is_called(state: ReviewState, cluster: int, name: str, to: int | None) -> bool:
+    """Whether images of a cluster have a name, which means cluster `to` today."""
+    return cluster == to or (cluster != REJECTED and state.labels[cluster].name == name)
+
+
+def _new_name(name: str) -> str:
+    """The name for a new category; DataError if a reviewer could not give it."""
+    try:
+        return GIVEN_NAME.validate_python(name)
+    except ValidationError as error:
+        problem = f"{name[:60]!r} cannot be the name of a category: {error.errors()[0]['msg']}"
+        raise DataError(problem, advice="rename it in the file or in the tool") from error
+
+
+def _named(now: ReviewState, before: ReviewState, name: str, rows: list[int]) -> Placed:
+    """A category that does not exist yet: a discovered cluster all of whose images got this name, else a new one."""
+    homes = now.group[rows].tolist()
+    whole = [
+        (-n, cluster)
+        for cluster, n in Counter(homes).items()
+        if cluster != REJECTED and now.labels[cluster].kind == "discovered" and n == len(now.rows_of(cluster))
+    ]
+    if not whole:
+        return Placed(cluster=None, name=name, rows=rows)
+    cluster = min(whole)[1]
+    if (here := now.labels[cluster].name) != (there := before.labels[cluster].name):
+        raise ConflictError(
+            f"{there} was named {here} in the review and {name} in the file",
+            advice="use one name in both, or undo the name in the review",
+        )
+    return Placed(cluster=cluster, name=name, rows=[row for row in rows if now.group[row] != cluster])
+
+
+def images_text(n: int) -> str:
+    """A number of images for a sentence."""
+    return f"{n:,} image{'s' * (n != 1)}"
+
+
+def _conflict(opened: OpenReview, conflicts: list[tuple[int, str]]) -> ConflictError:
+    paths, state = opened.predictions.index["path"], opened.state
+    told = [
+        f"  {paths[row].as_py()}: {name} in the file, {state.name_of(int(state.group[row]))} in the review"
+        for row, name in conflicts[:N_LISTED]
+    ]
+    told += [f"  and {len(conflicts) - N_LISTED:,} more"] * (len(conflicts) > N_LISTED)
+    return ConflictError(
+        f"{images_text(len(conflicts))} changed both in the file and in the review since it was exported:\n"
+        + "\n".join(told),
+        expected="changes of an image on one side only",
+        advice="give these images one label on both sides, then import again",
+    )
