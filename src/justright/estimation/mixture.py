@@ -23,6 +23,7 @@ _STABLE_ROUNDS = 3
 _KEPT = 0.8  # the share of images that a resample of the interval keeps
 _MIN_SIZE = 5  # no cluster this small is split and no half this small accepted, as in GPC: it has no shape yet
 _N_PROPOSALS = 4
+_STRENGTH = 10.0  # images that the prior covariance counts for, per axis
 Members = Int[Array, " _"]
 Axes = Float[Array, "images axes"]
 
@@ -231,13 +232,13 @@ class NormalInverseWishart:
         return float(gammaln(len(x))) + self.log_marginal(x)
 
 
-def labeled_prior(z: Axes, labels: Labels, strength: float = 10.0) -> tuple[Axes, NormalInverseWishart]:
+def labeled_prior(z: Axes, labels: Labels) -> tuple[Axes, NormalInverseWishart]:
     """Axes and a prior in which a labeled class is what a cluster is expected to look like.
 
     It takes two classes or more, and more images than classes (`Given.require_classes`). Axes are scaled so that
     labeled classes have variance 1 along each. Then, with d axes,
 
-        kappa = variance within classes / variance of their means,  nu = strength * d,  E[covariance] = I.
+        kappa = variance within classes / variance of their means,  nu = 10 d,  E[covariance] = I.
     """
     labeled = z[labels != UNLABELED]
     classes, place, size = np.unique(labels[labels != UNLABELED], return_inverse=True, return_counts=True)
@@ -249,5 +250,5 @@ def labeled_prior(z: Axes, labels: Labels, strength: float = 10.0) -> tuple[Axes
     # the means vary by their own spread and by the error each of them has, 1 / size in these units
     between = float(np.maximum(means.var(axis=0, ddof=1).mean() - (1.0 / size).mean(), 1e-3))
     n_axes = z.shape[1]
-    nu = max(strength * n_axes, n_axes + 2.0)
+    nu = max(_STRENGTH * n_axes, n_axes + 2.0)
     return z, NormalInverseWishart(mean=z.mean(axis=0), kappa=1.0 / between, nu=nu, psi=nu - n_axes - 1.0)

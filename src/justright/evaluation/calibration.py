@@ -25,9 +25,7 @@ class Calibration:
     bins: tuple[tuple[int, float, float], ...]  # images, mean confidence and accuracy, from the lowest confidence on
 
 
-def calibration(
-    confidence: Float[Array, " images"], is_right: Bool[Array, " images"], n_bins: int = N_BINS
-) -> Calibration:
+def calibration(confidence: Float[Array, " images"], is_right: Bool[Array, " images"]) -> Calibration:
     """Compare confidences c with what is right, over bins B of equally many images in the order of confidence.
 
     error = sum_B |B| / N |mean_B(c) - mean_B(right)|
@@ -38,7 +36,7 @@ def calibration(
     if not len(confidence):
         raise DegenerateError("no confidences to compare", expected="at least one image")
     sure = confidence.astype(np.float64)
-    parts = [part for part in np.array_split(np.argsort(sure, kind="stable"), n_bins) if len(part)]
+    parts = [part for part in np.array_split(np.argsort(sure, kind="stable"), N_BINS) if len(part)]
     bins = tuple((len(part), float(sure[part].mean()), float(is_right[part].mean())) for part in parts)
     accuracy = float(is_right.mean())
     auc = float(roc_auc_score(is_right, sure)) if 0 < accuracy < 1 else np.nan
