@@ -16,7 +16,7 @@ from justright.data import open_folder
 from justright.data.readers import FolderReader
 from justright.discovery import learner, loop
 from justright.discovery.processes import Processes, joined_processes
-from justright.features import array_files
+from justright.features import cache
 from justright.features.bank import ViewBank
 from justright.utils.errors import JustrightError
 from justright.utils.hashing import hash_bytes
@@ -28,7 +28,7 @@ CALM = {"n_epochs": 2, "learning_rate": 0.01}
 
 def note_reads(note):
     """Have banks note which rows they are asked for, and which files they compare with their checksum."""
-    batch, is_intact, outputs = ViewBank.batch, array_files.is_intact, loop.Training._outputs
+    batch, is_intact, outputs = ViewBank.batch, cache.is_intact, loop.Training._outputs
     in_step = []
 
     def noted_outputs(training, *step):
@@ -48,7 +48,7 @@ def note_reads(note):
         note["checked"] += 1
         return is_intact(path)
 
-    ViewBank.batch, array_files.is_intact, loop.Training._outputs = noted_batch, noted_check, noted_outputs
+    ViewBank.batch, cache.is_intact, loop.Training._outputs = noted_batch, noted_check, noted_outputs
 
 
 def hashed_files(images):

@@ -11,7 +11,7 @@ from justright.features.checkpoints import CheckpointError, find_checkpoint, loc
 from justright.features.choices import BACKBONES
 
 BASE, SMALL = "dinov2_vitb14", "dinov2_vits14"
-# networks that packages bring, the best one first (77.6, 76.7 and 75.1 % on ImageNet)
+# networks with weights in installed packages, the best first (77.6, 76.7 and 75.1 % on ImageNet)
 LITE = ("efficientnet_lite2", "efficientnet_lite1", "efficientnet_lite0")
 CHEAPEST = LITE[-1]
 # time an image takes on a CPU, measured, as a multiple of the cheapest
@@ -35,10 +35,10 @@ def choose_device() -> Choice:
 
 
 def choose_backbone(device: str, fetch: Callable[[str], object] = find_checkpoint) -> Choice:
-    """DINOv2 where its checkpoint is here or can be fetched, else the best network of an installed package.
+    """DINOv2 if its checkpoint is here or can be downloaded, else the best network of an installed package.
 
-    Of DINOv2 the small one on a CPU, where the base one takes more than three times as long; one that is here before
-    one that is not.
+    On a CPU it is the small DINOv2, because the base one takes more than three times as long. A checkpoint on this
+    machine comes before one that has to be downloaded.
     """
     sizes = _sizes(device)
     for name in sizes:
@@ -63,7 +63,7 @@ def choose_backbone(device: str, fetch: Callable[[str], object] = find_checkpoin
 
 
 def foreseen_backbone(device: str) -> Choice:
-    """What `choose_backbone` would choose now, without fetching it; its favorite where there is none to choose."""
+    """What `choose_backbone` would choose now, without a download; its first choice if nothing is available."""
 
     def ask(name: str) -> None:
         try:
@@ -78,12 +78,12 @@ def foreseen_backbone(device: str) -> Choice:
 
 
 def _sizes(device: str) -> tuple[str, str]:
-    """The two of DINOv2, the better one for this device first."""
+    """The two sizes of DINOv2, the better one for this device first."""
     return (SMALL, BASE) if device == "cpu" else (BASE, SMALL)
 
 
 def _cost(name: str, device: str) -> str:
-    """For a CPU, how much longer this network takes than the cheapest one; else nothing."""
+    """On a CPU, how much longer this network takes than the cheapest one."""
     if device != "cpu" or name == CHEAPEST:
         return ""
     return f"; it takes {CPU_COST[name]:g} times as long as --backbone {CHEAPEST}"

@@ -117,7 +117,7 @@ class Backbone(nn.Module):
         return {name: _plain(parameter) for name, parameter in self._tuned().items()}
 
     def load_tuned_state(self, state: State) -> None:
-        """Take over what `tuned_state` gave."""
+        """Load what `tuned_state` returned."""
         own = self._tuned()
         if state.keys() != own.keys():
             raise CheckpointError(
@@ -137,12 +137,12 @@ class Backbone(nn.Module):
 
     @property
     def fingerprint(self) -> str:
-        """Names the features: changes with any tensor, the recipe or the name. Read anew at each call."""
+        """Identifies the features: changes with any tensor, the recipe or the name. Computed at each call."""
         return hash_pieces(self._pieces(self.model.state_dict()))
 
     @property
     def prefix_fingerprint(self) -> str:
-        """Names what `prefix` computes: stays the same while the suffix is tuned."""
+        """Identifies what `prefix` computes: stays the same while the suffix is tuned."""
         tuned = self._tuned()
         state = self.model.state_dict()
         return hash_pieces(self._pieces({name: tensor for name, tensor in state.items() if name not in tuned}))
@@ -170,6 +170,6 @@ def load_backbone(
 
 
 def random_backbone(name: str, device: str = "cpu", img_size: int | None = None) -> Backbone:
-    """The network of a name with random parameters: what it costs is known without its checkpoint."""
+    """A network by name with random parameters: enough to measure its speed."""
     network, recipe = random_network(name, img_size)
     return Backbone(network.to(device), name, recipe)

@@ -156,9 +156,10 @@ class ViewBank(Views):
                     section = self._open()
             finally:
                 lock.release()
-        self._section = section
-        places = [section.find(view_ids(self.digests, number)) for number in range(self.n_views)]
-        self._places = np.stack(places)  # views x images
+        located = [section.locate(view_ids(self.digests, number)) for number in range(self.n_views)]
+        self._section, self._located = section, np.stack(located, axis=1)  # 2 x views x images: block and row
+        section.free_index()
+        del self.digests
         return self
 
     @cached_property
@@ -223,9 +224,9 @@ class ViewBank(Views):
         """Read one view of each row, as float32."""
         if views.min() < 0 or views.max() >= self.n_views:
             raise DataError(f"views up to {views.max()}", expected=f"0 to {self.n_views - 1}: the bank holds no others")
-        if self._section is None or (places := self._places[views, rows]).min() < 0:
+        if self._section is None or (located := self._located[:, views, rows]).min() < 0:
             raise DataError("these views are not in the bank", advice="bank.build() computes what is missing")
-        return unpack(self._section.rows_at(places), self.backbone.stored_names)
+        return unpack(self._section.rows_at(located), self.backbone.stored_names)
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
         """Views of the bank, drawn without replacement for each image."""

@@ -165,10 +165,20 @@ class Section:
             is_found[mine] = True
         return is_found, None if rows is None else rows[is_found]
 
-    def rows_at(self, place: Int[Array, " images"]) -> list[Any]:
-        """One row for each place, of blocks that need not be checked any more."""
-        pairs = zip(self._block[place].tolist(), self._row[place].tolist(), strict=True)
-        return [self._mapped(number)[row] for number, row in pairs]
+    def locate(self, ids: Ids) -> Int[Array, "2 images"]:
+        """The block of each image and its row in the block, -1 where it is missing."""
+        place = self.find(ids)
+        located = np.full((2, len(ids)), -1, np.int32)
+        located[:, place >= 0] = self._block[place[place >= 0]], self._row[place[place >= 0]]
+        return located
+
+    def rows_at(self, located: Int[Array, "2 images"]) -> list[Any]:
+        """One row for each image, of blocks that need not be checked any more."""
+        return [self._mapped(number)[row] for number, row in located.T.tolist()]
+
+    def free_index(self) -> None:
+        """Free memory when only `rows_at` is called from now on."""
+        self._ids, self._block, self._row = self._ids[:0], self._block[:0], self._row[:0]
 
     def check(self, number: int) -> bool:
         """Whether a block is there and matches its digest, which is compared once; a damaged one is deleted."""

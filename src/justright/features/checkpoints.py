@@ -22,7 +22,7 @@ from justright.utils.errors import JustrightError
 from justright.utils.files import home
 
 FILE_ON_HUB = "model.safetensors"
-HUB_SECONDS = 4.0  # a hub that does not answer within this time is taken for out of reach
+HUB_SECONDS = 4.0  # a hub that does not answer within this time counts as unreachable
 
 
 class CheckpointError(JustrightError):
@@ -95,7 +95,7 @@ def _in_package(name: str, package: str, folder: str) -> Path:
 
 
 def where_to_put(name: str) -> str:
-    """What a person can do with the file of a checkpoint."""
+    """Where a person can put the file of a checkpoint."""
     place = home() / "checkpoints" / f"{name}.safetensors"
     return f"put the file at {place} (or .pth), or name it with --checkpoint FILE"
 
@@ -148,7 +148,7 @@ def reach_hub() -> None:
         except OSError as error:
             failure[:] = [OSError(f"{constants.ENDPOINT}: {getattr(error, 'reason', error)}")]
 
-    # looking up a name knows no time limit: a thread that nobody waits for
+    # the lookup of a host name has no time limit, so it runs in a thread that is abandoned after it
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     thread.join(HUB_SECONDS)

@@ -19,11 +19,11 @@ BANK_PRECISIONS: tuple[str, ...] = get_args(BankPrecision)
 
 @dataclass(frozen=True)
 class BackboneSpec:
-    """One backbone: what it is in timm, how it wants its images, and where its checkpoint lies."""
+    """One backbone: its name in timm, how images are prepared, and where its checkpoint is."""
 
     architecture: str  # its name in timm
-    # how images are prepared, as fields of `ImageRecipe`: by default as the field's public code does for DINO and
-    # DINOv2; None takes timm's own way
+    # how images are prepared, as fields of `ImageRecipe`: by default as in the public code of the field for DINO and
+    # DINOv2; None for timm's own recipe
     recipe: Mapping[str, Any] | None = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)  # for `timm.create_model`
     # how position embeddings are interpolated: "offset" as Facebook's DINO code does it (no antialiasing, grid + 0.1),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import threading
 from itertools import takewhile
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float
@@ -35,14 +35,14 @@ from justright.features.guarded_timm import (
 
 
 class _Entered(Exception):  # noqa: N818
-    """Carries what a module was called with out of a forward pass that need not go on."""
+    """Ends a forward pass at a module, with the arguments of the module."""
 
 
-_stop = threading.local()  # each thread stops where it wants to; the hook itself stays, for others may be running
+_stop = threading.local()  # the module at which a thread stops; hooks stay, because other threads may be running
 
 
 def make_stoppable(module: nn.Module) -> None:
-    """Have a forward pass end at this module where `arguments_at` asks for it."""
+    """Let `arguments_at` end a forward pass at this module."""
     module.register_forward_pre_hook(_stop_if_requested, with_kwargs=True)
 
 
@@ -82,7 +82,7 @@ def is_covered(block: Network) -> bool:
         and all(isinstance(scale, LayerScale | nn.Identity) for scale in (block.ls1, block.ls2))
         and all(type(path) is nn.Identity for path in (block.drop_path1, block.drop_path2))
         and not any(isinstance(part, nn.Dropout) and part.p > 0 for part in block.modules())
-        # someone who hangs a hook into the block (LoRA, a probe) wants it to run
+        # hooks in the block (LoRA, a probe) have to run
         and not any(part._forward_hooks or part._forward_pre_hooks for part in block.modules())
     )
 
@@ -154,16 +154,16 @@ def uncut_features(model: Network, images: Float[Tensor, "batch 3 height width"]
 
 
 class Cut:
-    """Prefix and suffix of one network, as a network that no subclass computes faithfully has them: all is prefix.
+    """Prefix and suffix of one network. Here, for a network that no subclass reproduces, all is prefix.
 
-    Gradients and modes are the caller's business.
+    Gradients and modes are set by the caller.
     """
 
-    # a name for each stored tensor; the first is the large one, which a bank may keep in fewer bits
+    # a name for each stored tensor; the first is the large one, which a bank may store in half precision
     names: tuple[str, ...] = ("feature",)
     tuned: tuple[str, ...] = ()  # the modules that training changes, by path in the network
     ends_in_norm = False  # whether features leave the network through a norm of their own or as pooled activations
-    is_staged = False  # whether it is a conv net or the like, which some runtimes and memory layouts make faster
+    is_staged = False  # whether it is a conv net or similar, which some runtimes and memory layouts make faster
 
     def __init__(self, model: Network):
         self.model = model
@@ -231,7 +231,7 @@ class LastBlockCut(Cut):
 
     def prefix(self, images: Float[Tensor, "batch 3 height width"]) -> Stored:
         """The tokens that enter the last block."""
-        # what else the block is given (rotary positions) depends on the image size only: kept for the suffix
+        # other arguments of the block (rotary positions) depend on the image size only: kept for the suffix
         tokens, *more, named = arguments_at(self.model, self.model.blocks[-1], images)
         self._arguments = tuple(more), named
         return (tokens,)
@@ -318,7 +318,7 @@ class LastStageCut(Cut):
 
 
 def _modules_after(model: Network, path: str) -> dict[str, nn.Module]:
-    """What runs between a stage and the head, in the order of registration."""
+    """The modules between a stage and the head, in the order of registration."""
     after: dict[str, nn.Module] = {}
     while path:
         parent, _, name = path.rpartition(".")
@@ -332,7 +332,7 @@ def _modules_after(model: Network, path: str) -> dict[str, nn.Module]:
 
 
 def cut(model: Network, images: Float[Tensor, "batch 3 height width"]) -> Cut:
-    """The best cut for a network in eval mode, tried on a few images unless it is known to be exact."""
+    """The most specific cut that reproduces a network in eval mode, checked on images unless known to be exact."""
     if ClassTokenCut.fits(model):
         return ClassTokenCut(model)
     with torch.no_grad():

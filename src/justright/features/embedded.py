@@ -1,7 +1,7 @@
 """The embedded backbone: a small ViT that we trained on glyphs, without labels, and ship with the package.
 
 It has seen the scripts of `TRAINED_ON` and no others: every class that the demo looks for is new to it.
-`scripts/train_glyph_vit.py` makes the file; docs/research/embedded_backbone.md says how good it is.
+`scripts/train_glyph_vit.py` makes the file; docs/research/embedded_backbone.md reports its accuracy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from justright.utils.errors import JustrightError
 
 RECIPE = ImageRecipe(resolution=64, resize=64, mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
 
-# scripts kept back: the target of the demo, and what the backbone is judged on
+# scripts it is not trained on: the target of the demo, and its own evaluation
 HELD_OUT = ("armenian", "georgian", "hebrew", "lao", "tifinagh", "currency")
 TRAINED_ON = tuple(script for script in SCRIPTS if script not in HELD_OUT)
 
@@ -29,10 +29,10 @@ SPREADS = 2.2  # how many standard deviations of the ink lie between the middle 
 
 
 class GlyphEmbed(nn.Module):
-    """From pixels to tokens: find the ink, bring it to the middle and to one size, then three small convolutions.
+    """From pixels to tokens: find the ink, move it to the middle and scale it to one size, then three convolutions.
 
-    Colors, place and size say nothing about a character. What is known beforehand need not be learned, and a network
-    this small, trained for minutes, would not learn it. Rotation, slant, weight, font and clutter are left to it.
+    Color, position and size are irrelevant for a character, and a network this small, trained for minutes, would not
+    learn to ignore them. Rotation, slant, weight, font and clutter are left to the network.
     """
 
     def __init__(self, img_size: int, embed_dim: int, **_: Any):
@@ -95,6 +95,6 @@ ARCHITECTURE: dict[str, Any] = {
     "num_heads": 8,
     "embed_layer": GlyphEmbed,
 }
-"""What makes timm's VisionTransformer this one."""
+"""The arguments of timm's VisionTransformer."""
 
 BACKBONE = BackboneSpec("vit_tiny_patch16_224", RECIPE.as_dict(), ARCHITECTURE, packaged=("justright.features", ""))

@@ -67,11 +67,11 @@ from justright.utils.types import Array
 
 
 class WorkedBatch(NamedTuple):
-    """What came of a batch of images."""
+    """The result of a batch of images."""
 
     numbers: Array  # features, or pixels where the calling process computes
     bad: Reasons  # why images of it are bad, by their place in it
-    records: Array | None  # their plain views as a bank stores them, where those are wanted and there
+    records: Array | None  # their plain views as a bank stores them, if requested and available
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class BatchWork:
             try:
                 batch[slot] = self.recipe.preprocess(images.image(slot))
             except Exception as error:
-                # decoders fail on damaged files in more ways than anyone has listed; the reason carries the error
+                # decoders raise many kinds of errors for damaged files; the reason has the message
                 bad[slot] = reason_at(error, images, slot)
         if self.network is None:
             return WorkedBatch(batch.numpy(), bad, None)
@@ -184,7 +184,7 @@ class Extraction:
         layout = None if self.views is None else record_type(names, shapes, "float32")
         own = network if network.device.type == "cpu" else None
         work = BatchWork(readers, network.backbone.recipe, network.batch_size, own, network.tools(), layout)
-        tasks, begun = tee(self._tasks())  # workers are told the places of images; the rest of a task stays here
+        tasks, begun = tee(self._tasks())  # workers get the places of images; the rest of a task stays here
         places = (sent(self.images, part.rows[slots]) for part, slots, _ in tasks)
         with closing(on_one_core_each(work, places, n_workers, engine)) as results:
             for batch, (part, slots, is_last) in zip(results, begun, strict=True):

@@ -1,9 +1,9 @@
 """Frozen conv nets on a CPU through OpenVINO, an extra: `pip install 'justright[cpu]'`.
 
 Two to three times as fast as torch, and equal to it up to rounding in float32 (benchmarks/bench_fast_cpu.py). ViTs gain
-a tenth at best, for most of their time is matrix products that torch does near the pace of the processor
-(benchmarks/bench_vit_bound.py), so they stay with torch, and so does a network that cannot be converted or comes out
-otherwise. What was computed names its runtime in the header of a store, the key of a cache and the name of a bank.
+a tenth at best, because torch computes their matrix products near the limit of the processor
+(benchmarks/bench_vit_bound.py), so torch runs them. Torch also runs networks that cannot be converted, or whose results
+differ. The runtime is part of the header of a store and of the keys of the cache.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ TOLERANCE = 1e-4  # results may differ by this share of the largest number; a ne
 
 @lru_cache(maxsize=1)
 def _openvino() -> Any:
-    """The runtime, or None where it is not installed."""
-    # it reports its import, and each conversion, to its makers: a library that sees private images reports to nobody
+    """The runtime, or None if it is not installed."""
+    # OpenVINO reports its import and each conversion to its makers through this package, and only a file in the user's
+    # home turns that off. If the package cannot be imported, nothing is reported.
     telemetry = {name: sys.modules[name] for name in sys.modules if name == "openvino_telemetry"}
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     try:
@@ -47,14 +48,14 @@ def _openvino() -> Any:
 
 
 class NetworkPart(nn.Module):
-    """Some of what a network computes, as a module of its own."""
+    """A part of a network as a module."""
 
     def __init__(self, network: nn.Module, compute: Callable[[Tensor], Tensor | tuple[Tensor, ...]]):
         super().__init__()
         self.network, self.compute = network, compute
 
     def forward(self, given: Tensor) -> Tensor | tuple[Tensor, ...]:
-        """What it computes."""
+        """Compute the part."""
         return self.compute(given)
 
 
@@ -66,7 +67,7 @@ class FastModule:
         self.name = f"openvino {version('openvino')}"  # what it runs on
 
     def __call__(self, images: Tensor) -> tuple[Tensor, ...]:
-        """What the module gives, as new tensors."""
+        """The outputs of the module, as new tensors."""
         if not hasattr(self._own, "request"):
             self._own.request = self._compiled.create_infer_request()
         found = self._own.request.infer([np.ascontiguousarray(images.numpy())])
@@ -79,9 +80,9 @@ N_KEPT = 8
 
 
 class CompiledOnce:
-    """A fast module, made at first use, and anew when the tensors it depends on have changed.
+    """A fast module that is compiled at first use, and again when its tensors have changed.
 
-    Those with the same name in a process share one, so copies of a network cost nothing; another process makes its own.
+    Modules of the same name share one in a process, so copies of a network cost nothing.
     """
 
     def __init__(self) -> None:
@@ -91,9 +92,9 @@ class CompiledOnce:
     def compiled(
         self, module: nn.Module, example: Tensor, name: Callable[[], str], tensors: Iterable[Tensor]
     ) -> FastModule | None:
-        """The module for batches of images like the example, or None where torch is to be used.
+        """The module for batches of images like the example, or None if torch is to be used.
 
-        `name` says what is computed, from the bytes of `tensors`; it is asked only when one of these was written to.
+        `name` identifies the computation by the bytes of `tensors`; it is called only when one of these was written to.
         """
         seen = tuple((tensor.data_ptr(), tensor._version) for tensor in tensors)
         if seen == self._seen:
@@ -114,7 +115,7 @@ class CompiledOnce:
 
 
 def fast_module(module: nn.Module, example: Tensor) -> FastModule | None:
-    """The module for batches of images like the example, or None where torch is to be used."""
+    """The module for batches of images like the example, or None if torch is to be used."""
     openvino = _openvino()
     if openvino is None or example.device.type != "cpu":
         return None
@@ -124,7 +125,7 @@ def fast_module(module: nn.Module, example: Tensor) -> FastModule | None:
     try:
         made = FastModule(_compiled(openvino, module, example))
         found = made(example)
-    except Exception as error:  # it fails on networks it does not know in more ways than anyone has listed
+    except Exception as error:  # it raises many kinds of errors for networks that it does not support
         _log.info("openvino cannot run this network, torch does: %s", str(error).partition("\n")[0])
         return None
     is_same = all(
@@ -142,7 +143,7 @@ def _compiled(openvino: Any, module: nn.Module, example: Tensor) -> Any:
     frontend = openvino.frontend.FrontEndManager().load_by_framework("pytorch")
     converted = frontend.convert(frontend.load(decoder))
     converted.reshape([-1, *example.shape[1:]])
-    # float32 is asked for because processors with other units take bfloat16 by themselves
-    streams = n_cores()  # a thread of its own for each that may call at the same time
+    # float32 is set because OpenVINO uses bfloat16 on processors that have it
+    streams = n_cores()  # threads that may call at the same time
     options = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": streams, "NUM_STREAMS": streams}
     return openvino.Core().compile_model(converted, "CPU", options)

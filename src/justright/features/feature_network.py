@@ -1,4 +1,4 @@
-"""FeatureNetwork: a backbone with everything that settles the bytes of its features."""
+"""FeatureNetwork: a backbone with everything that determines the bytes of its features."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Batch: TypeAlias = Float[Tensor, "batch 3 side side"]
 
 
 class FeatureNetwork:
-    """From a batch of images to their features. `key` names all that their bytes depend on but the images."""
+    """From a batch of images to their features. `key` is all that their bytes depend on except the images."""
 
     def __init__(self, backbone: Backbone, batch_size: int, precision: Precision, pooling: Pooling):
         self.backbone, self.batch_size, self.precision, self.pooling = backbone, batch_size, precision, pooling
@@ -33,7 +33,7 @@ class FeatureNetwork:
         self.shape = self(torch.zeros(1, 3, backbone.recipe.resolution, backbone.recipe.resolution)).shape[1:]
 
     def key(self) -> dict[str, Any]:
-        """The header of a store and the key of the cache, but for the data."""
+        """The header of a store without the data; the key of the cache."""
         how = {"precision": self.precision, "batch_size": self.batch_size, "batch_norm": "as it is"}
         return {
             "shape": list(self.shape),
@@ -48,7 +48,7 @@ class FeatureNetwork:
         }
 
     def tools(self) -> dict[str, str]:
-        """What computes here, as far as it may show in the last bits."""
+        """Device, runtime and versions that may change the last bits."""
         fast = self._fast_suffix()
         return tools(self.device, "torch" if fast is None else fast.name)
 
@@ -57,18 +57,18 @@ class FeatureNetwork:
         if not len(batch):
             return np.empty((0, *self.shape), self.dtype)
         half = None if self.precision == "float32" else getattr(torch, self.precision)
-        # autocast keeps norms, softmax and sums in float32: that makes the halves sound
+        # autocast keeps norms, softmax and sums in float32, which half precision needs
         with torch.inference_mode(), torch.autocast(self.device.type, half) if half else nullcontext():
             features = self._features(batch.to(self.device, non_blocking=True))
         return self._as_stored(features)
 
     @property
     def gives_views(self) -> bool:
-        """Whether a plain view, as a bank stores it, is there on the way to the feature."""
+        """Whether the plain view that a bank stores is computed on the way to the feature."""
         return self.pooling == "class" and self.precision == "float32"
 
     def with_views(self, batch: Batch) -> tuple[Features, Stored]:
-        """The features of a batch, to the same bits as without, and what the frozen prefix gave on the way."""
+        """The features of a batch, with the same bits as without views, and the output of the frozen prefix."""
         with torch.inference_mode():
             stored = self.backbone.prefix(batch.to(self.device, non_blocking=True))
             return self._as_stored(self._suffix(stored)), stored
@@ -86,7 +86,7 @@ class FeatureNetwork:
         return self.backbone.suffix(stored) if fast is None else fast(stored[0])[0]
 
     def _fast_suffix(self) -> FastModule | None:
-        """What follows the prefix, where a faster runtime computes both."""
+        """The part after the prefix, if a faster runtime computes both."""
         backbone = self.backbone
         is_plain = self.pooling == "class" and self.precision == "float32" and self.device.type == "cpu"
         if not is_plain or backbone.runtime == "torch":

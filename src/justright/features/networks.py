@@ -43,7 +43,7 @@ TRANSFORMERS_NAMES = (
     (".output.dense.", ".mlp.fc2."),
     ("layernorm.", "norm."),
 )
-"""How transformers' Dinov2Model and ViTModel name what timm names otherwise; first match first."""
+"""Names in transformers' Dinov2Model and ViTModel, and in timm; the first match counts."""
 
 QKV = re.compile(r"(.*)\.attention\.attention\.(query|key|value)\.(weight|bias)")
 
@@ -55,15 +55,15 @@ def read(path: Path) -> State:
         if path.suffix == ".safetensors":
             return load_file(path)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch remarks on odd pickles before it refuses them
+            warnings.simplefilter("ignore")  # torch warns about unusual pickles before it rejects them
             content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise CheckpointError(
             f"{path} is no plain file of tensors: opening it could run code, so it stays closed",
             expected="a .safetensors file, or a .pth file that torch.load(weights_only=True) reads",
-            advice="where you trust the file, load it yourself and save its state dict with safetensors",
+            advice="if you trust the file, load it yourself and save its state dict with safetensors",
         ) from error
-    except Exception as error:  # torch lets out whatever a damaged byte happens to cause
+    except Exception as error:  # a damaged byte may cause any error
         raise CheckpointError(f"{path} cannot be read: {error}", expected="a whole checkpoint") from error
     for wrapper in WRAPPERS:
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
@@ -74,7 +74,7 @@ def read(path: Path) -> State:
 
 
 def architecture_in(path: Path) -> str | None:
-    """The architecture that timm wrote beside a checkpoint; None where there is nothing written."""
+    """The architecture that timm wrote beside a checkpoint; None if there is none."""
     config = path / "config.json"
     try:
         found = parsed_json(config.read_bytes()).get("architecture") if config.exists() else None
@@ -124,7 +124,7 @@ def _timm_name(key: str) -> str:
 
 
 def by_order(state: State, model: nn.Module) -> State:
-    """Take the names of a model for tensors that come in the same order and shapes, all of them or none."""
+    """Rename tensors, which have the order and shapes of those of a model, to the names of the model."""
     wanted = model.state_dict()
     if len(state) != len(wanted):
         raise CheckpointError(f"a checkpoint of {len(state)} tensors", expected=f"{len(wanted)}")
@@ -159,7 +159,7 @@ def positions_for(
 
 
 def loaded_network(name: str, checkpoint: Path | None, img_size: int | None) -> tuple[Network, ImageRecipe]:
-    """A network by name, with the parameters of its checkpoint, and how it wants its images."""
+    """A network by name, with the parameters of its checkpoint, and how its images are prepared."""
     spec = spec_of(name)
     recipe = _recipe(spec, img_size)
     return _loaded(checkpoint, name, spec, recipe.resolution), recipe
@@ -173,15 +173,13 @@ def random_network(name: str, img_size: int | None) -> tuple[Network, ImageRecip
 
 
 def _recipe(what: BackboneSpec, img_size: int | None) -> ImageRecipe:
-    recipe = _own_recipe(what)
+    recipe = _timm_recipe(what.architecture) if what.recipe is None else ImageRecipe(**what.recipe)
     return recipe if img_size is None else recipe.at(img_size)
 
 
-def _own_recipe(what: BackboneSpec) -> ImageRecipe:
-    if what.recipe is not None:
-        return ImageRecipe(**what.recipe)
-    config = timm.models.get_pretrained_cfg(what.architecture)
-    if config is None:  # timm has no checkpoint of it, hence no word on images either
+def _timm_recipe(architecture: str) -> ImageRecipe:
+    config = timm.models.get_pretrained_cfg(architecture)
+    if config is None:  # timm has no checkpoint of it
         return ImageRecipe()
     resolution = config.input_size[-1]
     interpolation = "bilinear" if config.interpolation == "bilinear" else "bicubic"

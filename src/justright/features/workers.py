@@ -26,7 +26,7 @@ def on_one_core_each(
 ) -> Generator[Result, None, None]:
     """Results in the order of the tasks: from an engine, or from threads of this process.
 
-    Of the latter little more is begun than is being worked on: batches take memory.
+    Threads are given one task more than there are threads, because batches take memory.
     """
     return (engine or threads(n_workers, n_workers + 1))(partial(_on_one_core, work), tasks)
 
@@ -48,7 +48,7 @@ def one_core_a_thread() -> Iterator[None]:
 
 
 def tools(device: torch.device, runtime: str = "torch") -> dict[str, str]:
-    """Device and versions, as far as they may change the last bits."""
+    """Device and versions that may change the last bits of a result."""
     is_cuda = device.type == "cuda"
     chip = torch.cuda.get_device_name(device) if is_cuda else torch.backends.cpu.get_cpu_capability()
     found = {"device": f"{device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
@@ -60,6 +60,6 @@ def refuse_other_tools(here: Mapping[str, str], expected: Mapping[str, str]) -> 
     if here != expected:
         raise JustrightError(
             f"a worker computes with {here}",
-            expected=f"{expected}, as where the work was begun, or results would differ by rounding",
+            expected=f"{expected}, as on the machine that started the work, or results would differ by rounding",
             advice="machines of one kind with the same packages",
         )
