@@ -146,8 +146,12 @@ def frozen_features(
     stores: GivenStores | None,
     engine: Engine | None,
     max_bad: float = MAX_BAD,
+    keeps_views: bool = True,
 ) -> FeatureTable:
-    """Features before training: copied from given stores, read from the folder of the run, or computed."""
+    """Features before training: copied from given stores, read from the folder of the run, or computed.
+
+    keeps_views: store the plain views that are computed on the way, for features after training.
+    """
     from justright.features.cache import FeatureCache
     from justright.features.extract import extract
     from justright.features.vectors import VectorNetwork
@@ -158,8 +162,8 @@ def frozen_features(
             return found
         if not len(images) and not isinstance(backbone, VectorNetwork):
             return _empty_store(images, backbone, path)
-        how: dict[str, Any] = {"cache": FeatureCache(), "engine": engine, "banks": home() / "banks"}
-        return extract(images, backbone, path, max_bad=max_bad, **how)
+        banks = home() / "banks" if keeps_views else None
+        return extract(images, backbone, path, max_bad=max_bad, cache=FeatureCache(), engine=engine, banks=banks)
     except StoreMismatchError as error:
         expected = "the same images and the same network, to resume this run"
         advice = f"another --out, or delete {path.parent} to start again"
