@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 import torch
-from tests.discovery.tiny import LeftAlone, backbone_of_noise, drawn_split, guided_split, learned
+from tests.discovery.tiny import FinishedTraining, backbone_of_noise, drawn_split, guided_split, learned
 
 from justright.discovery import loop
 
@@ -30,21 +30,21 @@ def bank(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def left_alone(split, backbone, bank, tmp_path_factory):
+def uninterrupted(split, backbone, bank, tmp_path_factory):
     """Trainings that nothing disturbs, each done once for all tests that compare with it or go on from a copy."""
-    known: dict[str, LeftAlone] = {}
+    known: dict[str, FinishedTraining] = {}
 
     def find(name, *, guided=False, copy_to=None, **more):
         key = repr((name, guided, sorted(more.items())))
         if key not in known:
             folder = tmp_path_factory.mktemp("left-alone")
             method = learned(name, guided_split() if guided else split, backbone, bank, folder, **more)
-            known[key] = LeftAlone(folder, method)
+            known[key] = FinishedTraining(folder, method)
         found = known[key]
         if copy_to is None:
             return found
         shutil.copytree(found.folder, copy_to, dirs_exist_ok=True)
-        return LeftAlone(copy_to, found.method)
+        return FinishedTraining(copy_to, found.method)
 
     return find
 

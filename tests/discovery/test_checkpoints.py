@@ -135,13 +135,13 @@ def test_changed_settings_are_listed():
     now = {"seed": 0, "config": {"rate": 0.2, "same": 1}, "come": None, "more": "x"}
     with pytest.raises(DataError) as refused:
         check_same_settings(before, now, Path("runs/a"))
-    said = str(refused.value)
-    assert "runs/a was trained with other settings" in said
-    assert "config.rate: 0.1 before, 0.2 now" in said
-    assert "gone: True before, None now" in said
-    assert "more: None before, 'x' now" in said
-    assert "seed" not in said
-    assert "same:" not in said
+    message = str(refused.value)
+    assert "runs/a was trained with other settings" in message
+    assert "config.rate: 0.1 before, 0.2 now" in message
+    assert "gone: True before, None now" in message
+    assert "more: None before, 'x' now" in message
+    assert "seed" not in message
+    assert "same:" not in message
     check_same_settings(before, before, Path())
 
 

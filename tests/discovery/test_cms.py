@@ -69,7 +69,7 @@ def test_the_loss_reads_the_memory(split, backbone):
 
 
 def test_within_an_epoch_the_memory_stays_and_a_resumed_run_has_it(
-    split, backbone, bank, left_alone, tmp_path, saved_often, monkeypatch
+    split, backbone, bank, uninterrupted, tmp_path, saved_often, monkeypatch
 ):
     begun, begin = [], CMSLearner.begin_epoch
 
@@ -84,7 +84,7 @@ def test_within_an_epoch_the_memory_stays_and_a_resumed_run_has_it(
     begun.clear()
     learned("cms", split, backbone, bank, tmp_path / "cut")
     assert begun == []
-    assert final_bytes(tmp_path / "cut") == final_bytes(left_alone("cms").folder)
+    assert final_bytes(tmp_path / "cut") == final_bytes(uninterrupted("cms").folder)
     assert "network/memory" in final_bytes(tmp_path / "cut")
 
 

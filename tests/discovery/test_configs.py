@@ -188,7 +188,7 @@ def test_time_limit_sets_a_steady_rate():
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("settings", "expected"),
     [
         ({"minutes": 10.0}, (5, 5)),
         ({"minutes": 10.0, "stage1": {"minutes": 2.0}}, (2, 8)),
@@ -196,10 +196,10 @@ def test_time_limit_sets_a_steady_rate():
         ({}, (None, None)),
     ],
 )
-def test_stage1_minutes_are_subtracted_from_the_total(asked, expected):
-    fitted = MuGCDConfig().with_settings(asked).fitted(1000, 10)
+def test_stage1_minutes_are_subtracted_from_the_total(settings, expected):
+    fitted = MuGCDConfig().with_settings(settings).fitted(1000, 10)
     assert (fitted.stage1.minutes, fitted.for_second_training().minutes) == expected
-    assert fitted.minutes == asked.get("minutes")
+    assert fitted.minutes == settings.get("minutes")
     assert fitted.fitted(1000, 10) == fitted
     assert MuGCDConfig(minutes=10.0).fitted(1000, 10).stage1.minutes == 5
 

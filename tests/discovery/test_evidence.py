@@ -39,8 +39,8 @@ def test_agrees_with_loops():
         a = CATEGORY[image]
         row = [ALIKE[image]]
         for same in members:
-            told = [of_member_as_loops(CATEGORY, each, image) for each in same]
-            row += [sum(each[column] for each in told) / len(told) for column in range(3)]
+            columns = [of_member_as_loops(CATEGORY, each, image) for each in same]
+            row += [sum(each[column] for each in columns) / len(columns) for column in range(3)]
         outer = math.log(min(max(CLUSTERS.outer[a], 1 / MOST_OUTER), MOST_OUTER))
         large = max(0.0, math.log((CLUSTERS.size[a] + 1) / (N / N_CATEGORIES + 1)))
         row += [math.sqrt(CLUSTERS.inner[a]), outer, large, float(a >= 2), 0.3, 0.6, -0.4, 0.0]

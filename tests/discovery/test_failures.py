@@ -23,9 +23,9 @@ def test_terms_and_images_are_named():
     parts = LossParts(torch.tensor(torch.nan), {"good": FINITE, "bad": torch.tensor(torch.nan)})
     with pytest.raises(DivergedError) as stopped:
         stop_if_not_finite(parts, [{"x": rows}, {"y": other}], [["a", "b", "c"], ["d", "e"]], "epoch 2", Path("x"))
-    said = str(stopped.value)
-    assert said.startswith("bad is not finite in epoch 2; 2 images give such values: c, d.")
-    assert "checkpoint" not in said  # there is none yet
+    message = str(stopped.value)
+    assert message.startswith("bad is not finite in epoch 2; 2 images give such values: c, d.")
+    assert "checkpoint" not in message  # there is none yet
 
 
 def test_long_list_of_images_is_truncated():

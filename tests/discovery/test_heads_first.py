@@ -57,12 +57,12 @@ def test_heads_use_evenly_spaced_images(split, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["simgcd", "mugcd"])
-def test_heads_train_before_the_network(name, split, backbone, bank, left_alone, tmp_path, few_epochs):
+def test_heads_train_before_the_network(name, split, backbone, bank, uninterrupted, tmp_path, few_epochs):
     learned(name, split, backbone, bank, tmp_path, heads_first=10)
     alone = load_file(newest(tmp_path / "heads"))
     assert not [each for each in alone if "backbone." in each], "the network stays as it is"
     assert any(each.startswith("network/heads.") for each in alone)
-    folder, plain = left_alone(name)
+    folder, plain = uninterrupted(name)
     assert not (folder / "heads").exists()
     assert plain.config_.heads_first == 0
     assert final_bytes(tmp_path) != final_bytes(folder)
@@ -81,24 +81,24 @@ def test_heads_trained_alone_find_clusters(split, backbone, bank):
 @pytest.mark.parametrize("is_saved_often", [True, False])
 @pytest.mark.parametrize(("name", "n_trainings"), [("simgcd", 2), ("mugcd", 3)])
 def test_resumed_heads_training_is_byte_identical(
-    name, n_trainings, is_saved_often, split, backbone, bank, left_alone, tmp_path, few_epochs, monkeypatch
+    name, n_trainings, is_saved_often, split, backbone, bank, uninterrupted, tmp_path, few_epochs, monkeypatch
 ):
-    asked = {"heads_first": 10, "n_epochs": 3, "n_steps": 2}
+    settings = {"heads_first": 10, "n_epochs": 3, "n_steps": 2}
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0 if is_saved_often else loop.CHECKPOINT_SECONDS)
     for n_before in range(n_trainings):
         with pytest.raises(Stopped):
-            learned(name, split, backbone, bank, tmp_path, progress=stop_after(3, n_before), **asked)
-    learned(name, split, backbone, bank, tmp_path, **asked)
-    whole = left_alone(name, **asked).folder
+            learned(name, split, backbone, bank, tmp_path, progress=stop_after(3, n_before), **settings)
+    learned(name, split, backbone, bank, tmp_path, **settings)
+    whole = uninterrupted(name, **settings).folder
     assert final_bytes(tmp_path) == final_bytes(whole)
     assert final_bytes(tmp_path / "heads") == final_bytes(whole / "heads")
 
 
 def test_finished_heads_training_computes_no_features(split, backbone, bank, tmp_path, few_epochs, monkeypatch):
-    asked = {"heads_first": 10}
-    first = learned("simgcd", split, backbone, bank, tmp_path, **asked)
+    settings = {"heads_first": 10}
+    first = learned("simgcd", split, backbone, bank, tmp_path, **settings)
     monkeypatch.setattr(FeatureViews, "batch", None)
-    again = learned("simgcd", split, backbone, bank, tmp_path, **asked)
+    again = learned("simgcd", split, backbone, bank, tmp_path, **settings)
     assert again.labels_.tolist() == first.labels_.tolist()
 
 

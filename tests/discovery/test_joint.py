@@ -13,14 +13,14 @@ N_CLASSES, N_KNOWN, DIM = 12, 6, 24
 CENTERS = np.random.default_rng(7).normal(size=(N_CLASSES, DIM))
 
 
-def images(n, noise=0.8, seed=0, said=1.0, n_categories=N_CLASSES, n_classes=N_CLASSES):
-    """Classes, and what is known of images; `said` is the share of them of which the method says the class."""
+def images(n, noise=0.8, seed=0, known=1.0, n_categories=N_CLASSES, n_classes=N_CLASSES):
+    """Classes, and the inputs of images; `known` is the share of images whose class the method predicts."""
     rng = np.random.default_rng(seed)
     y = rng.integers(n_classes, size=n)
     frozen, tuned = (CENTERS[y] + noise * rng.normal(size=(n, DIM)) for _ in range(2))
     scores = rng.normal(size=(n, n_categories))
-    is_said = rng.random(n) < said
-    scores[is_said, y[is_said] % n_categories] += 6
+    is_known_by_method = rng.random(n) < known
+    scores[is_known_by_method, y[is_known_by_method] % n_categories] += 6
     return y, Seen(frozen.astype(np.float32), [tuned.astype(np.float32)], [probabilities(scores, 1.0)])
 
 
@@ -54,12 +54,12 @@ def test_known_classes_keep_their_numbers_and_new_ones_are_found():
 def test_z_agrees_with_the_formula():
     _, seen = images(50)
     space = Space.of(seen)
-    tuned, frozen, said = space.parts(seen)
+    tuned, frozen, method = space.parts(seen)
     for i in range(5):
         for got, features, view in ((tuned, seen.tuned[0], space.tuned[0]), (frozen, seen.frozen, space.frozen)):
             along = [float((features[i] - view.center) @ column) for column in view.directions.T]
             np.testing.assert_allclose(got[i], np.array(along) / np.linalg.norm(along), atol=1e-5)
-        np.testing.assert_allclose(said[i], [METHOD_WEIGHT * p**0.5 for p in seen.probability[0][i]], atol=1e-6)
+        np.testing.assert_allclose(method[i], [METHOD_WEIGHT * p**0.5 for p in seen.probability[0][i]], atol=1e-6)
 
 
 def test_several_trainings_count_as_one():
@@ -158,14 +158,14 @@ def test_confidence_falls_where_k_is_wrong():
 
 
 def test_confidence_falls_where_training_was_cut_short():
-    """A method that has not learned says little of the categories."""
-    assert mean_confidence(noise=1.2, said=0.2) < mean_confidence(noise=1.2, said=0.9)
+    """The probabilities of an untrained method carry little information."""
+    assert mean_confidence(noise=1.2, known=0.2) < mean_confidence(noise=1.2, known=0.9)
 
 
 def test_confidence_falls_where_images_are_hard_and_so_does_accuracy():
     easy, hard = answered(noise=0.6), answered(noise=2.0)
-    told = [probability_right(found.evidence).mean() for _, _, _, found in (easy, hard)]
-    assert told[0] > told[1]
+    confidence = [probability_right(found.evidence).mean() for _, _, _, found in (easy, hard)]
+    assert confidence[0] > confidence[1]
     assert accuracy(easy[0], easy[3].category) > accuracy(hard[0], hard[3].category)
 
 

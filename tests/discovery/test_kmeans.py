@@ -24,6 +24,15 @@ def test_kmeans_clusters_frozen_features(split, backbone, bank):
     assert [category.name for category in method.categories_] == ["0", "1", "2", "new-001", "new-002"]
 
 
+def test_kmeans_with_given_features_opens_no_views(split, backbone, bank, monkeypatch):
+    features, expected = frozen_features(split, backbone, bank), learned("kmeans", split, backbone, bank)
+    monkeypatch.setattr("justright.discovery.base.open_views", None)
+    n = len(split.labeled)
+    method = learned("kmeans", split, backbone, bank, fit={"features": (features[:n], features[n:])})
+    np.testing.assert_array_equal(method.labels_, expected.labels_)
+    np.testing.assert_array_equal(method.features_, features[n:])
+
+
 def test_without_labels_it_is_k_means_on_the_target_and_knows_no_class(split, backbone, bank):
     method = learned("kmeans", split, backbone, bank, seed=3, use_labels=False, n=4)
     target = frozen_features(split, backbone, bank)[len(split.labeled) :]

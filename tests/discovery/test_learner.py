@@ -1,4 +1,4 @@
-"""What a pool does that only guides: it shapes features, and no target image is ever called one of its classes."""
+"""Features of a training, and a pool that guides: it shapes features, but its classes are no categories."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from justright.features.bank import open_views
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_no_image_is_called_a_class_of_the_pool(name, left_alone):
-    method = left_alone(name, guided=True).method
+def test_no_image_is_called_a_class_of_the_pool(name, uninterrupted):
+    method = uninterrupted(name, guided=True).method
     assert len(method.categories_) == method.n_categories_ == 5
     assert [category.name for category in method.categories_ if category.kind == "known"] == ["0", "1", "2"]
     found = method.predictions(guided_split().unlabeled)
@@ -49,30 +49,30 @@ def test_with_a_pool_alone_all_categories_are_new(name, backbone, bank):
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_pool_of_weight_0_equals_no_pool(name, backbone, bank, left_alone):
+def test_pool_of_weight_0_equals_no_pool(name, backbone, bank, uninterrupted):
     split = guided_split()
     weight = (split.labeled.labels < 20).astype(float)
     method = learned(name, split, backbone, bank, weight=weight)
-    alone = left_alone(name).method
+    alone = uninterrupted(name).method
     np.testing.assert_array_equal(method.labels_, alone.labels_)
     for key, tensor in method.backbone_.tuned_state().items():
         assert torch.equal(tensor, alone.backbone_.tuned_state()[key]), key
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_guide_changes_features_but_not_steps(name, left_alone):
-    guided, alone = left_alone(name, guided=True), left_alone(name)
+def test_guide_changes_features_but_not_steps(name, uninterrupted):
+    guided, alone = uninterrupted(name, guided=True), uninterrupted(name)
     assert np.abs(guided.method.features_ - alone.method.features_).max() > 1e-4
     assert len(records(guided.folder)) == len(records(alone.folder))
     assert all("guide" in record for record in records(guided.folder))
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_resumed_training_is_byte_identical(name, backbone, bank, left_alone, tmp_path, saved_often):
+def test_resumed_training_is_byte_identical(name, backbone, bank, uninterrupted, tmp_path, saved_often):
     with pytest.raises(Stopped):
         learned(name, guided_split(), backbone, bank, tmp_path / "cut", progress=stop_after(3))
     learned(name, guided_split(), backbone, bank, tmp_path / "cut")
-    assert final_bytes(tmp_path / "cut") == final_bytes(left_alone(name, guided=True).folder)
+    assert final_bytes(tmp_path / "cut") == final_bytes(uninterrupted(name, guided=True).folder)
     assert "network/guide.classifier.prototypes" in final_bytes(tmp_path / "cut")
 
 
@@ -95,9 +95,9 @@ def test_images_of_weight_0_are_never_drawn(backbone, bank):
         assert guide.classifier.prototypes.shape[0] == 2
 
 
-def test_guide_share_0_equals_no_pool(backbone, bank, left_alone):
+def test_guide_share_0_equals_no_pool(backbone, bank, uninterrupted):
     guided = learned("simgcd", guided_split(), backbone, bank, guide_share=0.0)
-    np.testing.assert_array_equal(guided.features_, left_alone("simgcd").method.features_)
+    np.testing.assert_array_equal(guided.features_, uninterrupted("simgcd").method.features_)
 
 
 def test_rival_classes_are_categories(backbone, bank):
@@ -151,6 +151,20 @@ def test_features_use_the_test_transform_in_image_order(split, backbone, bank, m
     for n_rows in (256, 7):
         monkeypatch.setattr(learner_module, "FEATURE_ROWS", n_rows)
         np.testing.assert_allclose(features_of(backbone, plain), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_features_are_computed_once_until_the_backbone_changes(split, backbone, bank):
+    data, opened = data_of(split), []
+    plain = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
+    inputs = FitInputs(backbone, data, lambda: opened.append(plain) or plain)
+    first = inputs.features()
+    assert inputs.features() is first
+    inputs.forget_features()
+    assert inputs.features() is not first
+    np.testing.assert_array_equal(inputs.features(), first)
+    assert len(opened) == 1
+    given = FitInputs(backbone, data, lambda: pytest.fail("views were opened"), (first[:3], first[3:]))
+    np.testing.assert_array_equal(given.features(), first)
 
 
 def test_features_do_not_depend_on_the_number_of_threads(bank):

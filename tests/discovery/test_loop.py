@@ -57,9 +57,9 @@ def damage(path, how):
 @pytest.mark.parametrize("how", ["truncated", "a bit flipped"])
 @pytest.mark.parametrize("name", ["simgcd", "mugcd"])
 def test_damaged_newest_checkpoint_falls_back_to_the_previous_one(
-    name, how, split, backbone, bank, left_alone, tmp_path, saved_often, caplog
+    name, how, split, backbone, bank, uninterrupted, tmp_path, saved_often, caplog
 ):
-    whole = left_alone(name).folder
+    whole = uninterrupted(name).folder
     with pytest.raises(Stopped):
         learned(name, split, backbone, bank, tmp_path / "hurt", progress=stop_after(8))
     hurt = tmp_path / "hurt" / "stage1" if name == "mugcd" else tmp_path / "hurt"
@@ -82,7 +82,7 @@ def test_two_damaged_checkpoints_raise(split, backbone, bank, tmp_path, saved_of
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"seed": 1}, "seed: 0 before, 1 now"),
         ({"learning_rate": 0.2}, "config.learning_rate: 0.1 before, 0.2 now"),
@@ -94,15 +94,15 @@ def test_two_damaged_checkpoints_raise(split, backbone, bank, tmp_path, saved_of
         ({"held_out_share": 0.5}, "data.used: "),
     ],
 )
-def test_resume_rejects_changed_settings(changed, said, split, backbone, bank, left_alone, tmp_path):
-    left_alone("simgcd", n_epochs=1, copy_to=tmp_path)
+def test_resume_rejects_changed_settings(changed, message, split, backbone, bank, uninterrupted, tmp_path):
+    uninterrupted("simgcd", n_epochs=1, copy_to=tmp_path)
     with pytest.raises(DataError, match="was trained with other settings") as refused:
         learned("simgcd", split, backbone, bank, tmp_path, n_epochs=1, **changed)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
-def test_resume_rejects_other_images_or_backbone(split, backbone, bank, left_alone, tmp_path):
-    left_alone("gcd", n_epochs=1, copy_to=tmp_path)
+def test_resume_rejects_other_images_or_backbone(split, backbone, bank, uninterrupted, tmp_path):
+    uninterrupted("gcd", n_epochs=1, copy_to=tmp_path)
     with pytest.raises(DataError, match=r"data\.labeled_images: .*\n  data\.target_images: "):
         learned("gcd", drawn_split(seed=1), backbone, bank, tmp_path, n_epochs=1)
     with pytest.raises(DataError, match="backbone: "):
@@ -113,14 +113,14 @@ def test_resume_rejects_other_images_or_backbone(split, backbone, bank, left_alo
         learned("gcd", split, tuned_less, bank, tmp_path, n_epochs=1)
 
 
-def test_resume_rejects_changed_stage1_of_mugcd(split, backbone, bank, left_alone, tmp_path):
-    left_alone("mugcd", n_epochs=1, copy_to=tmp_path)
+def test_resume_rejects_changed_stage1_of_mugcd(split, backbone, bank, uninterrupted, tmp_path):
+    uninterrupted("mugcd", n_epochs=1, copy_to=tmp_path)
     with pytest.raises(DataError, match=r"config\.out_dim: 8 before, 4 now"):
         learned("mugcd", split, backbone, bank, tmp_path, n_epochs=1, stage1=config_of("gcd", n_epochs=1, out_dim=4))
 
 
-def test_finished_training_does_not_run_again(split, backbone, bank, left_alone, tmp_path, monkeypatch):
-    first = left_alone("simgcd", copy_to=tmp_path).method
+def test_finished_training_does_not_run_again(split, backbone, bank, uninterrupted, tmp_path, monkeypatch):
+    first = uninterrupted("simgcd", copy_to=tmp_path).method
     before = final_bytes(tmp_path)
     monkeypatch.setattr(Training, "_step", lambda *_: pytest.fail("trained again"))
     again = learned("simgcd", split, backbone, bank, tmp_path)
@@ -129,8 +129,8 @@ def test_finished_training_does_not_run_again(split, backbone, bank, left_alone,
     assert again.confidence_.tolist() == first.confidence_.tolist()
 
 
-def test_torn_and_unknown_lines_of_the_metrics_are_dropped(split, backbone, bank, left_alone, tmp_path, saved_often):
-    whole = left_alone("gcd").folder
+def test_torn_and_unknown_lines_of_the_metrics_are_dropped(split, backbone, bank, uninterrupted, tmp_path, saved_often):
+    whole = uninterrupted("gcd").folder
     with pytest.raises(Stopped):
         learned("gcd", split, backbone, bank, tmp_path / "torn", progress=stop_after(7))  # in the second epoch
     path = tmp_path / "torn" / "metrics.jsonl"
@@ -176,15 +176,15 @@ def test_non_finite_image_stops_training_and_is_named(name, split, backbone, ban
     folder = tmp_path / "stage1" if name == "mugcd" else tmp_path
     with pytest.raises(DivergedError) as stopped:
         learned(name, split, backbone, bank, tmp_path, batch_size=8)
-    said = str(stopped.value)
+    message = str(stopped.value)
     if name != "xcon":  # whose experts draw from the same images, perhaps earlier
-        assert f"epoch 1, step {n_before + 1} of" in said
+        assert f"epoch 1, step {n_before + 1} of" in message
         assert newest(folder).name == f"step-{n_before:09d}.safetensors"
     terms = ("self_contrastive", "experts", "mean_shift", "smoothed_contrastive")
-    assert any(term in said for term in terms)
-    assert data.images.ids[row] in said
-    assert "lower learning rate" in said
-    assert f"The last good checkpoint is in {folder}." in said
+    assert any(term in message for term in terms)
+    assert data.images.ids[row] in message
+    assert "lower learning rate" in message
+    assert f"The last good checkpoint is in {folder}." in message
     assert all(torch.isfinite(tensor).all() for tensor in load_file(newest(folder)).values())
 
 
@@ -221,7 +221,7 @@ def test_bank_and_fresh_views_give_the_same_losses(name, split, backbone, bank, 
     if name == "mugcd":
         settings["stage1"] = config_of("gcd", n_epochs=1, bank_precision="float32", **CALM)
     learned(name, split, backbone, bank, tmp_path / "bank", **settings)
-    monkeypatch.setattr(FreshViews, "choose", ViewBank.choose)  # the views of the bank, drawn anew
+    monkeypatch.setattr(FreshViews, "choose", ViewBank.choose)  # the views of the bank, drawn again
     monkeypatch.setattr(FreshViews, "n_views", 2, raising=False)
     monkeypatch.setattr(ViewBank, "build", only_plain(ViewBank.build))
     if name == "mugcd":
@@ -255,11 +255,11 @@ def test_micro_batches_give_the_same_loss_and_the_same_gradient(name, split, bac
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_mixed_precision_stays_close_and_can_be_resumed(
-    precision, split, backbone, bank, left_alone, tmp_path, saved_often
+    precision, split, backbone, bank, uninterrupted, tmp_path, saved_often
 ):
     half = {"precision": precision, "n_epochs": 4 if precision == "float16" else 2, **CALM}
     learned("simgcd", split, backbone, bank, tmp_path / "half", **half)
-    single, other = records(left_alone("simgcd", **CALM).folder), records(tmp_path / "half")
+    single, other = records(uninterrupted("simgcd", **CALM).folder), records(tmp_path / "half")
     assert other[0] != single[0]
     if precision == "bfloat16":
         assert other[0]["loss"] == pytest.approx(single[0]["loss"], rel=0.02)
@@ -341,15 +341,15 @@ def test_backbone_share_0_trains_the_heads_only(split, backbone, bank):
 
 
 @pytest.mark.parametrize("name", ["gcd", "xcon", "simgcd"])
-def test_last_epoch_is_used(name, left_alone):
-    folder, method = left_alone(name)
+def test_last_epoch_is_used(name, uninterrupted):
+    folder, method = uninterrupted(name)
     saved = load_file(newest(folder))
     for key, tensor in method.backbone_.tuned_state().items():
         assert torch.equal(tensor, saved[f"network/backbone.model.{key}"])
 
 
-def test_only_the_last_block_and_the_heads_are_trained(backbone, left_alone):
-    before, after = backbone.full_state_dict(), left_alone("simgcd").method.backbone_.full_state_dict()
+def test_only_the_last_block_and_the_heads_are_trained(backbone, uninterrupted):
+    before, after = backbone.full_state_dict(), uninterrupted("simgcd").method.backbone_.full_state_dict()
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert changed
     assert all(name.startswith("blocks.1.") for name in changed)
@@ -365,8 +365,8 @@ def test_every_trained_parameter_gets_a_gradient(split, backbone, bank, monkeypa
         learned(name, split, backbone, bank, n_epochs=1)
 
 
-def test_metrics_have_a_line_per_epoch_with_every_term(left_alone):
-    written = (left_alone("simgcd").folder / "metrics.jsonl").read_text()
+def test_metrics_have_a_line_per_epoch_with_every_term(uninterrupted):
+    written = (uninterrupted("simgcd").folder / "metrics.jsonl").read_text()
     lines = [json.loads(line) for line in written.splitlines()]
     terms = ["loss", "self_contrastive", "sup_contrastive", "classification", "distillation", "mean_entropy"]
     assert all(list(line) == ["epoch", "learning_rate", *terms, "seconds"] for line in lines)
@@ -380,8 +380,8 @@ def test_without_a_folder_nothing_is_kept(split, backbone, bank, tmp_path, monke
 
 
 @pytest.mark.parametrize(("name", "n_stages"), [("simgcd", 1), ("mugcd", 2)])
-def test_center_is_the_same_after_resume(name, n_stages, split, backbone, bank, left_alone, tmp_path, saved_often):
-    folder, whole = left_alone(name, center="always")
+def test_center_is_the_same_after_resume(name, n_stages, split, backbone, bank, uninterrupted, tmp_path, saved_often):
+    folder, whole = uninterrupted(name, center="always")
     with pytest.raises(Stopped):
         learned(name, split, backbone, bank, tmp_path / "left", center="always", progress=stop_after(7, n_stages - 1))
     again = learned(name, split, backbone, bank, tmp_path / "left", center="always")

@@ -15,8 +15,8 @@ from justright.utils.hashing import signed
 
 
 @pytest.fixture
-def saved(left_alone, tmp_path):
-    left_alone("simgcd", n_epochs=1).method.save(tmp_path / "model")
+def saved(uninterrupted, tmp_path):
+    uninterrupted("simgcd", n_epochs=1).method.save(tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -99,8 +99,8 @@ def test_json_has_all_required_keys(saved):
     assert about.keys() >= REQUIRED_KEYS
 
 
-def test_the_tuned_backbone_is_an_ordinary_state_dict_of_timm(backbone, left_alone, tmp_path):
-    method = left_alone("simgcd").method
+def test_the_tuned_backbone_is_an_ordinary_state_dict_of_timm(backbone, uninterrupted, tmp_path):
+    method = uninterrupted("simgcd").method
     write_backbone(tmp_path / "backbone.safetensors", method.backbone_)
     plain = VisionTransformer(**SIZES)
     plain.load_state_dict(load_file(tmp_path / "backbone.safetensors"))

@@ -76,7 +76,7 @@ def test_methods_with_final_clustering_never_stop_early(split, backbone, bank, t
     assert ["changed" in record for record in records(tmp_path)] == [False] * 6
 
 
-@pytest.mark.parametrize("n_steps", [2, 5])  # after an epoch, and in the midst of one
+@pytest.mark.parametrize("n_steps", [2, 5])  # after an epoch, and within one
 def test_resumed_training_stops_early_at_the_same_epoch(
     n_steps, split, backbone, bank, tmp_path, restless, saved_often
 ):

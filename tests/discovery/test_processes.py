@@ -17,16 +17,16 @@ from justright.discovery.processes import Processes, joined_processes
 from justright.utils.errors import JustrightError
 
 
-def start(root, **told):
-    return Program("-m", "tests.discovery.together", root, more=told)
+def start(root, **environment):
+    return Program("-m", "tests.discovery.together", root, more=environment)
 
 
 def start_two(root):
     """Two processes that know of each other what torchrun would tell them."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-    told = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
-    return [start(root, **told, RANK=str(rank)) for rank in range(2)]
+    environment = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+    return [start(root, **environment, RANK=str(rank)) for rank in range(2)]
 
 
 def assert_ends_well(program):
@@ -51,9 +51,9 @@ def test_two_processes_match_one(tmp_path):
         assert (two / f"{name}-0.txt").read_text() == (two / f"{name}-1.txt").read_text()
     assert len(list((two / "simgcd" / "checkpoint").glob("*.damaged"))) == 1
     for rank in range(2):
-        said = (two / f"refused-{rank}.txt").read_text()
-        assert "a batch of 7 for 2 processes" in said
-        assert "another batch_size" in said
+        message = (two / f"refused-{rank}.txt").read_text()
+        assert "a batch of 7 for 2 processes" in message
+        assert "another batch_size" in message
     read_alone, *read = (json.loads(file.read_text()) for file in (one / "read-0.json", *sorted(two.glob("read-*"))))
     assert [sorted(rank["hashed"]) for rank in read] == [["0.png", "2.png", "4.png"], ["1.png", "3.png"]]
     assert_each_reads_its_share(read_alone, *read)

@@ -46,8 +46,8 @@ def test_a_step_sees_two_weak_views_through_both_heads(learner, backbone):
     assert outputs["logits"].abs().max() <= 1
 
 
-def test_prototypes_assign_the_images(left_alone):
-    folder, method = left_alone("simgcd")
+def test_prototypes_assign_the_images(uninterrupted):
+    folder, method = uninterrupted("simgcd")
     prototypes = np.frombuffer(final_bytes(folder)["network/heads.classifier.prototypes"], np.float32).reshape(5, -1)
     unit = [row / np.linalg.norm(row) for row in (*prototypes, *method.features_)]
     cosine = np.stack(unit[5:]) @ np.stack(unit[:5]).T
@@ -75,8 +75,8 @@ def test_center_is_the_mean_frozen_feature_of_seen_images(split, backbone, bank,
     assert method.labels_.tolist() == np.argmax(centered_cosines(method, tmp_path), axis=1).tolist()
 
 
-def test_center_is_saved(split, backbone, left_alone, tmp_path):
-    method = left_alone("simgcd", center="always").method
+def test_center_is_saved(split, backbone, uninterrupted, tmp_path):
+    method = uninterrupted("simgcd", center="always").method
     method.save(tmp_path / "model")
     loaded = SimGCD.load(tmp_path / "model", backbone)
     assert np.array_equal(loaded.assigner_.center, method.assigner_.center)
@@ -119,8 +119,8 @@ def test_uncentered_features_leave_new_prototypes_unused(is_centered):
     assert n_used == 8 if is_centered else n_used <= 5
 
 
-def test_initial_heads_ignore_the_global_generator(split, backbone, bank, left_alone, tmp_path):
-    before = left_alone("simgcd", n_epochs=1).folder
+def test_initial_heads_ignore_the_global_generator(split, backbone, bank, uninterrupted, tmp_path):
+    before = uninterrupted("simgcd", n_epochs=1).folder
     torch.manual_seed(1234)
     learned("simgcd", split, backbone, bank, tmp_path, n_epochs=1)
     assert final_bytes(tmp_path) == final_bytes(before)

@@ -19,8 +19,8 @@ N_LABELED = 12
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_weights_of_1_leave_the_same_bytes_as_no_weights(name, split, backbone, bank, left_alone, tmp_path):
-    none = left_alone(name, n_epochs=1).folder
+def test_weights_of_1_leave_the_same_bytes_as_no_weights(name, split, backbone, bank, uninterrupted, tmp_path):
+    none = uninterrupted(name, n_epochs=1).folder
     for weighting in ("auto", "hard", "soft", "resample"):
         folder = tmp_path / weighting
         fit = {"weighting": weighting}
@@ -99,12 +99,12 @@ def test_soft_weights_act_per_anchor_and_weight_0_removes(split, backbone, bank,
         assert found == pytest.approx(total / len(anchors), rel=1e-4)
 
 
-def test_soft_and_hard_zeros_are_the_same(split, backbone, bank, left_alone, tmp_path):
+def test_soft_and_hard_zeros_are_the_same(split, backbone, bank, uninterrupted, tmp_path):
     weight = np.where(np.arange(N_LABELED) < 4, 0.0, 1.0)
     learned("gcd", split, backbone, bank, tmp_path / "hard", n_epochs=1, weight=weight)
     learned("gcd", split, backbone, bank, tmp_path / "soft", n_epochs=1, weight=weight, fit={"weighting": "soft"})
     assert final_bytes(tmp_path / "hard") == final_bytes(tmp_path / "soft")
-    assert final_bytes(tmp_path / "hard") != final_bytes(left_alone("gcd", n_epochs=1).folder)
+    assert final_bytes(tmp_path / "hard") != final_bytes(uninterrupted("gcd", n_epochs=1).folder)
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -126,8 +126,8 @@ def test_held_out_images_are_never_drawn(name, split, backbone, bank, monkeypatc
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_result_depends_on_the_seed_only(name, split, backbone, bank, left_alone, tmp_path):
-    before = left_alone(name, n_epochs=1).folder
+def test_result_depends_on_the_seed_only(name, split, backbone, bank, uninterrupted, tmp_path):
+    before = uninterrupted(name, n_epochs=1).folder
     for seed in (0, 1):
         np.random.seed(1234)  # whoever draws from these elsewhere
         torch.manual_seed(1234)

@@ -93,7 +93,7 @@ def learned(
         return method.fit(split, weight, **(fit or {}))
 
 
-class LeftAlone(NamedTuple):
+class FinishedTraining(NamedTuple):
     """A finished training: its folder, and the method after `fit`."""
 
     folder: Path

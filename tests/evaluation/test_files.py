@@ -30,6 +30,20 @@ def test_rows_are_joined_by_id(write):
     assert judged.has_kept_labels is None
 
 
+def test_tables_are_judged_like_files(write):
+    predictions = pa.table({"id": ["007", "07", "7"], "cluster": [3, 3, 5]})
+    truth = pa.table({"id": ["7", "007", "07"], "class_name": ["wren", "jay", "jay"], "is_old": [False, True, True]})
+    found, expected = read_judged(predictions, truth), read_judged(write("p.csv", PREDICTIONS), write("t.csv", TRUTH))
+    assert found.y_pred.tolist() == expected.y_pred.tolist()
+    assert found.y_true.tolist() == expected.y_true.tolist()
+
+
+def test_old_known_classes_have_kept_their_labels(write):
+    files = write("p.csv", PREDICTIONS), write("t.csv", TRUTH)
+    assert read_judged(*files, ["jay"], known_classes=["jay"]).has_kept_labels.tolist() == [True, True, False]
+    assert not read_judged(*files, ["wren"], known_classes=["jay"]).has_kept_labels.any()
+
+
 def test_parquet_may_have_text_clusters_and_dictionaries(write, tmp_path):
     pq.write_table(pa.table({"path": ["b", "a"], "cluster": ["new-1", "jay"]}), tmp_path / "p.parquet")
     names = pa.array(["jay", "wren"]).dictionary_encode()

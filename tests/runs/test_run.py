@@ -291,7 +291,9 @@ def test_many_images_are_not_compared_with_simple_methods(problem, backbone, tmp
         monkeypatch.setattr(f"justright.runs.{module}.MOST_ROWS", 100)
     run = Run(problem, spec_of(settings=SHORT), tmp_path / "run", backbone).all()
     assert run.about["check"]["baselines"] is None
-    assert any("not compared with simple methods" in note and "at most 100 are" in note for note in run.about["notes"])
+    assert any(
+        "not compared with simple methods" in note and "at most 100 images are" in note for note in run.about["notes"]
+    )
 
 
 def test_k_is_estimated_once(problem, backbone, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
@@ -89,8 +89,9 @@ class FitInputs:
 
     backbone: Backbone  # tuned in place
     data: TrainingData  # labeled and target images, their labels and weights
-    open_plain: Callable[[], Views]
+    open_plain: Callable[[], Views]  # opens `plain`
     frozen: Sequence[Float[Array, "_ dim"]] | None = None  # features before training, of labeled and of target images
+    _features: Float[Array, "images dim"] | None = field(default=None, init=False)
 
     @cached_property
     def plain(self) -> Views:
@@ -118,8 +119,6 @@ class FitInputs:
         """Drop the features, because the backbone is about to change."""
         self.frozen = self._features = None
 
-    _features: Float[Array, "images dim"] | None = None
-
 
 class Learner(nn.Module, ABC):
     """A network and its objective. A step draws one batch from each of `batches` and minimizes the objective.
@@ -131,8 +130,6 @@ class Learner(nn.Module, ABC):
     """How many views of which transform a step needs of each image."""
 
     is_tuned = True  # False for `heads_first`: the backbone is frozen, and views are features
-    # whether `categories_of` is implemented; else categories come from a final clustering
-    has_categories = False
 
     def __init__(self, backbone: Backbone, batches: Sequence[BalancedBatches], micro_batch: int | None = None):
         super().__init__()
@@ -182,7 +179,7 @@ class Learner(nn.Module, ABC):
         """
 
     def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
-        """Return the current category of each feature; called only if `has_categories`."""
+        """Return the current category of each feature. A learner that implements it may stop at a plateau."""
         raise NotImplementedError
 
     def after_step(self, epoch: int) -> None:

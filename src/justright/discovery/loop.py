@@ -83,7 +83,8 @@ class Training:
         assert config.n_epochs is not None, "`fitted` fills it in"
         self.progress = Progress(n_epochs=config.n_epochs)
         self.assignments = None
-        if self.plain is not None and config.steady_share and learner.has_categories:
+        has_categories = type(learner).categories_of is not Learner.categories_of
+        if self.plain is not None and config.steady_share and has_categories:
             self.assignments = Assignments(self.data, self.plain)
         self.checkpoints = None if self.folder is None else Checkpoints(self.folder / "checkpoint")
         self.made_with = json.loads(json.dumps(self.made_with))  # as it will be read back

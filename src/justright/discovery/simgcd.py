@@ -164,8 +164,6 @@ class Heads(nn.Module):
 class LearnerWithHeads(Learner):
     """The learner of SimGCD and muGCD: heads and their losses."""
 
-    has_categories = True
-
     def __init__(self, backbone: Backbone, config: SimGCDConfig, batches: BalancedBatches, heads: Heads):
         super().__init__(backbone, [batches], config.micro_batch)
         self.config, self.heads = config, heads

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import threading
 from itertools import takewhile
-from typing import Any, cast
+from typing import Any
 
 import torch
 from jaxtyping import Float

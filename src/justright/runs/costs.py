@@ -113,8 +113,8 @@ class CostPlan:
         return METHODS[self.spec.method].trainings(self.config.fitted(*sizes))
 
     def stored_views(self) -> dict[tuple[str, str], int]:
-        """Views stored of each image, by kind and precision; the plain one included."""
-        views = {("plain", "float32"): 1}
+        """Views stored of each image, by kind and precision; a plain one if something is trained."""
+        views = {("plain", "float32"): 1} if self.trainings else {}
         for config, streams, _ in self.trainings:
             for stream in streams if config.views != "fresh" else ():
                 n_views = config.views * (self.work.n_seeds if config.views_by_seed else 1)
@@ -173,7 +173,7 @@ class CostPlan:
         return {
             "extract": n * rates.extract,
             "estimate": estimate if is_k_checked else 0.0,
-            "bank": n * ((sum(self.stored_views().values()) - 1) * rates.view + rates.plain),
+            "bank": n * ((sum(self.stored_views().values()) - 1) * rates.view + rates.plain) if self.trainings else 0.0,
             "train": work.n_seeds * (training + after_training),
             "check": self._kmeans_seconds(N_INIT, min(n, MOST_IMAGES)) if self.trainings else 0.0,
         }

@@ -28,7 +28,7 @@ from justright.data.splits import Truth
 from justright.discovery.doubts import Doubt, doubts_of
 from justright.discovery.evidence import NAMES, ExpectedRight, expected_right
 from justright.discovery.joint import join
-from justright.discovery.methods import FIRST_PARTS, METHODS
+from justright.discovery.methods import FIRST_PARTS, METHODS, is_trained
 from justright.discovery.predictions import UNCALIBRATED, Predictions
 from justright.evaluation import evaluate
 from justright.evaluation.files import copy_truth, expect_truth, read_judged
@@ -175,7 +175,7 @@ class Run:
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Compute the features of pool and target, and keep the readable images."""
-        problem, options = self.problem, (self.stores, self.engine, self.max_bad)
+        problem, options = self.problem, (self.stores, self.engine, self.max_bad, is_trained(self.spec.method))
         pool = frozen_features(problem.pool.images, self.backbone, self.out / "pool.features", *options)
         target = frozen_features(problem.target, self.backbone, self.out / "target.features", *options)
         self.problem = problem.with_ids_of(pool, target)
@@ -286,16 +286,16 @@ class Run:
         """Compare the trained result with clusters of the frozen features; returns those of the simple methods."""
         if not method.trainings(method.config_):
             return None
-        is_joint = self.spec.answer == "joint"
-        simple = None
+        inputs, own = (method, pool, target), own_names(self.problem)
         try:
-            if is_joint or self._truth() is not None:
-                simple = simple_results(method, pool, target, own_names(self.problem))
-            self.check = frozen_check(method, pool, target, simple if is_joint else None)
+            simple = simple_results(*inputs, own) if self.spec.answer == "joint" else None
+            self.check = frozen_check(*inputs, simple)
             self.notes.append(self.check.note(self.spec.method))
         except DegenerateError as error:
             self.notes.append(f"not checked against {FROZEN}: {error}")
-        return simple
+            return None
+        # only after the check: whether the truth is known must not change it
+        return simple_results(*inputs, own) if simple is None and self._truth() is not None else simple
 
     def _predict(self, method: Any) -> Predictions:
         """Write predictions, clusters, tuned features and the model; returns the predictions."""
@@ -322,7 +322,7 @@ class Run:
         return self.truth or self.problem.truth or self.folder.truth_file
 
     def _evaluate(self, predictions: Predictions, simple: Mapping[str, np.ndarray] | None) -> None:
-        """Score the predictions and the simple methods, if the truth is known: only here labels of it are read."""
+        """Score the predictions and the simple methods, if the truth is known. Only here its labels are read."""
         own, known = own_names(self.problem), [each.name for each in predictions.categories if each.kind == "known"]
         truth, kept_truth = self._truth(), self.out / "truth.parquet"
         if truth is None:
@@ -339,8 +339,7 @@ class Run:
         if self.check is not None and simple is not None:
             self.check = replace(self.check, baselines=baseline_scores(simple, known, judged))
         elif self.check is not None:
-            n = len(predictions)
-            self.notes.append(f"not compared with simple methods: {n:,} images, and at most {MOST_ROWS:,} are")
+            self.notes.append(f"not compared with simple methods: at most {MOST_ROWS:,} images are")
         if n_given := int(judged.is_given.sum()):
             self.notes.append(f"scores are those of the {len(judged.y_true):,} other images: {n_given:,} were labeled")
 

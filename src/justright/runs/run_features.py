@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
 from justright.data import ImageSet
 from justright.data.quarantine import MAX_BAD
@@ -28,7 +27,6 @@ from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.utils.errors import DataError
 from justright.utils.parallel import Engine
 from justright.utils.remote import Place
-from justright.utils.types import Array
 
 
 class GivenStores:
@@ -39,16 +37,13 @@ class GivenStores:
     """
 
     def __init__(self, paths: Sequence[Place], backbone: Any, sets: Sequence[ImageSet]):
-        self.sets = list(sets)
         self.header = expect_network(paths, backbone)
         self.tables = [FeatureTable.open(path) for path in paths]
-        self.starts = np.cumsum([0, *map(len, self.tables)])[:-1]
-        ids = (content for table in self.tables for content in table.ids)
-        self.place = {content: place for place, content in enumerate(ids)}
-        self.bad_paths = {each.path for table in self.tables for each in table.quarantined}
-        self.contents = [images.content_ids(is_strict=False) for images in sets]
-        self.places, self.bad = zip(*map(self._places, sets, self.contents), strict=True)
-        used = set(self._table_of(np.concatenate(self.places)).tolist())
+        stored = ((content, (n, row)) for n, table in enumerate(self.tables) for row, content in enumerate(table.ids))
+        self.place = dict(stored)  # the store and the row of each image
+        self.sets = [(images, images.content_ids(is_strict=False)) for images in sets]
+        self.bad = [self._bad_rows(*each) for each in self.sets]
+        used = {self.place[each][0] for _, contents in self.sets for each in contents if each in self.place}
         for number, table in enumerate(self.tables):
             if number not in used:
                 raise DataError(
@@ -61,32 +56,31 @@ class GivenStores:
         """Copy the features of one of the sets into a store; None if the stores have none of them."""
         from justright.features.extract import store_index
 
-        number = next(number for number, each in enumerate(self.sets) if each is images)
-        places, contents, bad = self.places[number], self.contents[number], self.bad[number]
-        if (places < 0).all():
+        number = next(number for number, (each, _) in enumerate(self.sets) if each is images)
+        contents, bad = self.sets[number][1], self.bad[number]
+        if not (good := [self.place[each] for each in contents if each in self.place]):
             return None
-        good = places[places >= 0]
-        used = [self.tables[number].header for number in np.unique(self._table_of(good))]
+        used = [self.tables[number].header for number in sorted({number for number, _ in good})]
         origins = [{**each.computation, "content": each.data["content"]} for each in used]
         computation = {"precision": "float32", "copied_from": origins}
         header = replace(self.header, computation=computation, data=data_fingerprint(contents, images.table))
         if begin_store(out, header):
             return FeatureTable.open(out)
         blocks = (self._features(good[start : start + BLOCK_ROWS]) for start in range(0, len(good), BLOCK_ROWS))
-        index = store_index(images, contents, np.flatnonzero(places >= 0), out)
-        write_store(out, header, blocks, index, quarantined(images, bad))
+        rows = np.flatnonzero([each in self.place for each in contents])
+        write_store(out, header, blocks, store_index(images, contents, rows, out), quarantined(images, bad))
         return FeatureTable.open(out, verify=False)
 
-    def _places(self, images: ImageSet, contents: Sequence[str]) -> tuple[Int[Array, " images"], Reasons]:
-        """The row of each image in the concatenated stores, -1 for a bad image; and the reason for each bad image.
+    def _bad_rows(self, images: ImageSet, contents: Sequence[str]) -> Reasons:
+        """The reason for each bad image of a set; raises if the stores lack others of it, unless they have none.
 
         A store lists bad images by path, which an image of another source may share. So each is read again.
         """
-        places = np.array([self.place.get(content, -1) for content in contents], dtype=np.int64)
-        if not (places >= 0).any():
-            return places, {}
-        without = np.flatnonzero(places < 0).tolist()
-        reasons = {row: reason_now(images, row) for row in without if images.paths[row] in self.bad_paths}
+        without = [row for row, content in enumerate(contents) if content not in self.place]
+        if len(without) == len(contents):
+            return {}
+        bad_paths = {each.path for table in self.tables for each in table.quarantined}
+        reasons = {row: reason_now(images, row) for row in without if images.paths[row] in bad_paths}
         bad = {row: reason for row, reason in reasons.items() if reason is not None}
         if missing := [row for row in without if row not in bad]:
             raise DataError(
@@ -95,17 +89,14 @@ class GivenStores:
                 expected="features of all labeled images (--labeled and --pool), and of all of the target, or of none",
                 advice="extract the images that are missing, and give those features too",
             )
-        return places, bad
+        return bad
 
-    def _table_of(self, places: Int[Array, " rows"]) -> Int[Array, " rows"]:
-        """The number of the store that has each row; -1 for -1."""
-        return np.searchsorted(self.starts, places, side="right") - 1
-
-    def _features(self, places: Int[Array, " rows"]) -> Any:
-        of = self._table_of(places)
+    def _features(self, places: Sequence[tuple[int, int]]) -> Any:
+        """The features at these stores and rows."""
+        number, row = np.array(places).T
         found = np.empty((len(places), *self.header.shape), self.header.dtype)
-        for number in np.unique(of):
-            found[of == number] = self.tables[number].features[places[of == number] - self.starts[number]]
+        for each in np.unique(number):
+            found[number == each] = self.tables[each].features[row[number == each]]
         return found
 
 
@@ -145,8 +136,12 @@ def frozen_features(
     stores: GivenStores | None,
     engine: Engine | None,
     max_bad: float = MAX_BAD,
+    keeps_views: bool = True,
 ) -> FeatureTable:
-    """Features before training: copied from given stores, read from the folder of the run, or computed."""
+    """Features before training: copied from given stores, read from the folder of the run, or computed.
+
+    keeps_views: store the plain views that are computed on the way, for features after training.
+    """
     from justright.features.cache import FeatureCache
     from justright.features.extract import extract
     from justright.features.vectors import VectorNetwork
@@ -157,8 +152,8 @@ def frozen_features(
             return found
         if not len(images) and not isinstance(backbone, VectorNetwork):
             return _empty_store(images, backbone, path)
-        how: dict[str, Any] = {"cache": FeatureCache(), "engine": engine, "banks": home() / "banks"}
-        return extract(images, backbone, path, max_bad=max_bad, **how)
+        banks = home() / "banks" if keeps_views else None
+        return extract(images, backbone, path, max_bad=max_bad, cache=FeatureCache(), engine=engine, banks=banks)
     except StoreMismatchError as error:
         expected = "the same images and the same network, to resume this run"
         advice = f"another --out, or delete {path.parent} to start again"
