@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -90,7 +91,8 @@ def estimate(
     counters: dict[str, CategoryCounter] = {}
     intervals = {}
     for name in names:
-        counters[name] = COUNTERS[name](seed=seed, **({"max_k": max_k} if name == SEARCH else {}))
+        more: dict[str, Any] = {"max_k": max_k} if name == SEARCH else {}
+        counters[name] = COUNTERS[name](seed=seed, **more)
         counters[name].fit(features, labels, pool)
         if interval:
             intervals[name] = counters[name].interval()
