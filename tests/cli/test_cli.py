@@ -103,7 +103,7 @@ def test_full_disk_names_the_file_and_how_to_resume():
     said = message_of(OSError(errno.ENOSPC, "No space left on device", "/run/tuned.npy")).splitlines()
     assert said[0] == "/run/tuned.npy cannot be written: No space left on device"
     assert said[1].startswith("Try: free some disk space (`justright cache list`")
-    assert said[1].endswith("the same command again: what was finished is kept")
+    assert said[1].endswith("repeat the command: finished work is kept")
 
 
 def test_size_limit_without_a_file_name_is_reported():

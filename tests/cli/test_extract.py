@@ -60,7 +60,7 @@ def test_bad_images_are_shown(call, make_tree, tmp_path):
     photos = make_tree({"cats": 3})
     (photos / "cats" / "9.jpg").write_bytes(b"no picture")
     text = call("extract", photos, "--out", tmp_path / "t", "--max-bad", 0.5)
-    assert "1 bad images" in text
+    assert "1 unreadable images" in text
     assert "cats/9.jpg" in text
     assert "not an image" in text
     text = call("extract", photos, "--out", tmp_path / "u", exit_code=1)

@@ -88,7 +88,10 @@ def test_rough_rates_skip_unreadable_images(make_tree):
     assert rough_rates(random_backbone("glyph_vit"), open_images(folder)) == Rates()
 
 
-def test_time_per_image_is_never_zero():
-    assert measured_rates._by_image(5.0, 1.0, n=10, n_few=2) == 0.5
-    assert measured_rates._by_image(1.0, 2.0, n=10, n_few=2) == 0.1
-    assert measured_rates._by_image(1.0, 0.5, n=2, n_few=2) == 0.5
+@pytest.mark.parametrize(
+    ("few", "all_of_them", "expected"), [(1.0, 5.0, 0.5), (2.0, 1.0, 0.1)], ids=["difference", "noise hides it"]
+)
+def test_time_per_image_is_never_zero(monkeypatch, tmp_path, few, all_of_them, expected):
+    times = iter([few, all_of_them])
+    monkeypatch.setattr(measured_rates, "_seconds", lambda call: next(times))
+    assert measured_rates._by_image(lambda some, place: None, glyph_set(1, ["digits"]), tmp_path) == expected

@@ -1,4 +1,4 @@
-"""Files that a run does not use: each is listed with its reason, and counted for a person."""
+"""Skipped files are listed with reasons, and doubtful labels are warned about."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import pytest
 from tests.conftest import picture
 from tests.features.tiny_extraction import run
 
-from justright.data import ImageSet, folder, open_images
+from justright.data import ImageSet, folder, merge_pool, open_images
 from justright.features.backbone import load_backbone
-from justright.runs.problem import make_problem
+from justright.runs.problem import OWN, make_problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.source_checks import (
     LeftOut,
     copies_left_out,
     counts,
+    label_warnings,
     left_out_by_name,
     read_left_out,
     summary,
@@ -131,3 +132,46 @@ def test_run_saves_the_list_and_warns(spoiled, make_tree, tmp_path, monkeypatch,
             "detail": "its name does not end like an image's",
         }
     assert "left_out.csv" in json.loads((tmp_path / "run" / "run.json").read_text())["files"]
+
+
+def test_clean_labels_give_no_warning(make_tree):
+    sets = [open_images(make_tree({"cat": 2, "dog": 2}, "own")).named(OWN)]
+    sets.append(open_images(make_tree({"Cat": 2}, "pets", 9)))  # another data set may spell as it likes
+    assert label_warnings(merge_pool(sets)) == []
+
+
+def test_similar_names_are_shown_escaped(make_tree):
+    pool = merge_pool([open_images(make_tree({"cat": 1, "Cat": 1, "dog": 1, "dog\u200b": 1}, "own")).named(OWN)])
+    (said,) = label_warnings(pool)
+    assert "'Cat' and 'cat'; 'dog' and 'dog\\u200b'" in said
+    assert "by case or by invisible characters" in said
+
+
+def test_names_of_the_target_are_compared(make_tree):
+    pool = merge_pool([open_images(make_tree({"cat": 1}, "own")).named(OWN)])
+    assert label_warnings(pool, ["dog", "cat"]) == []
+    assert "'CAT' and 'cat'" in label_warnings(pool, ["dog", "CAT"])[0]
+
+
+def test_image_with_two_classes_is_shown_with_both_paths(make_tree):
+    root = make_tree({"cat": 2, "dog": 2}, "own")
+    picture(0).save(root / "dog" / "again.png")
+    (said,) = label_warnings(merge_pool([open_images(root).named(OWN)]))
+    assert said.startswith("1 labeled image has several classes, such as ")
+    assert f"{root}/cat/0.png ('cat') and {root}/dog/again.png ('dog')" in said
+
+
+def test_names_are_compared_between_data_sets(make_tree):
+    own = open_images(make_tree({"cat": 2}, "own")).named(OWN)
+    assert label_warnings(merge_pool([own, open_images(make_tree({"001.Cat": 2}, "pets"))])) == []
+    (said,) = label_warnings(merge_pool([own, open_images(make_tree({"lynx": 2}, "zoo"))]))
+    assert said.startswith("2 labeled images have several classes")
+    assert "'zoo/lynx'" in said
+
+
+def test_unreadable_images_are_not_copies(make_tree):
+    root = make_tree({"cat": 2, "dog": 2}, "own")
+    images = open_images(root).named(OWN)
+    for name in ("cat", "dog"):
+        (root / name / "1.png").unlink()
+    assert label_warnings(merge_pool([images])) == []

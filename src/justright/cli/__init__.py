@@ -19,7 +19,7 @@ COMMANDS = (  # each is a module of this folder with a click command of the same
     "plan", "predict", "report", "review", "select", "settings",
 )  # fmt: skip
 STOPPED_BY_USER = 130
-AGAIN = "then give the same command again: what was finished is kept"
+AGAIN = "then repeat the command: finished work is kept"
 FREE_SPACE = f"free some disk space (`justright cache list` shows what is kept for later runs), {AGAIN}"
 LARGER = f"allow larger files (`ulimit -f unlimited`), or name another place, {AGAIN}"
 ADVICE = {errno.ENOSPC: FREE_SPACE, errno.EDQUOT: FREE_SPACE, errno.EFBIG: LARGER}
@@ -66,7 +66,7 @@ class Commands(click.Group):
                 raise
             raise click.ClickException(message_of(error)) from error
         except KeyboardInterrupt:
-            click.echo("\nStopped. Finished files are kept whole, nothing half-written is left.", err=True)
+            click.echo("\nStopped. Finished files are kept, incomplete ones are removed.", err=True)
             ctx.exit(STOPPED_BY_USER)
 
 

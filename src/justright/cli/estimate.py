@@ -91,8 +91,8 @@ def estimate(
     counters: dict[str, CategoryCounter] = {}
     intervals = {}
     for name in names:
-        params: dict[str, Any] = {"max_k": max_k} if name == SEARCH else {}
-        counters[name] = COUNTERS[name](seed=seed, **params)
+        more: dict[str, Any] = {"max_k": max_k} if name == SEARCH else {}
+        counters[name] = COUNTERS[name](seed=seed, **more)
         counters[name].fit(features, labels, pool)
         if interval:
             intervals[name] = counters[name].interval()

@@ -101,7 +101,7 @@ def extract(
     if bad:
         rows = [(image.path, image.kind.value, image.reason) for image in bad[:N_SHOWN]]
         rows += [(f"… and {len(bad) - N_SHOWN:,} more, see {out / 'quarantine.json'}", "", "")] * (len(bad) > N_SHOWN)
-        terminal.table(f"Set aside: {len(bad):,} bad images", ("path", "what", "why"), rows)
+        terminal.table(f"Skipped: {len(bad):,} unreadable images", ("path", "what", "why"), rows)
     value = {"out": str(out), "images": len(table), "shape": list(table.header.shape), "dtype": table.header.dtype}
     value |= {"classes": len(table.classes), "backbone": dict(table.header.backbone)}
     value |= {"quarantined": [image.to_json() for image in bad]}

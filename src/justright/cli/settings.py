@@ -1,4 +1,4 @@
-"""`justright settings`: what a method can be set to."""
+"""`justright settings`: the settings of a method."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from justright.utils.settings import ANYTHING
 @device_option
 @with_terminal
 def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
-    """List what a method can be set to, with defaults.
+    """List the settings of a method, with defaults.
 
     Each is changed with --set NAME=VALUE of `justright discover` and `justright plan`. Defaults are those of the scale,
     before the number of images and categories fills in what is None.
@@ -42,9 +42,9 @@ def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
 
 
 def described(config: Any) -> list[dict[str, Any]]:
-    """Name, value, range and help of every setting of a config; a config inside it as the names and values it has.
+    """Name, value, range and help of every setting of a config; a nested config is a dictionary.
 
-    Those that would do nothing in this method are left out: `justright discover` refuses them.
+    Settings without effect are left out: `justright discover` rejects them.
     """
     values = asdict(config)
     return [

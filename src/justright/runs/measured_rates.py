@@ -22,7 +22,7 @@ from justright.discovery.methods import METHODS
 from justright.estimation import COUNTERS
 from justright.geometry import evenly_spaced
 from justright.runs.costs import LONG, CostPlan, Rates
-from justright.utils.context import track, use
+from justright.utils.context import use
 from justright.utils.errors import BadImageError
 from justright.utils.parallel import n_cores
 from justright.utils.progress import silent
@@ -74,30 +74,23 @@ def measure(plan: CostPlan, images: ImageSet | None) -> Rates:
     from justright.features.feature_network import FeatureNetwork
 
     backbone = plan.backbone
-    with TemporaryDirectory() as temporary:
+    with TemporaryDirectory() as temporary, use(progress=silent):
         folder = Path(temporary)
         photos = drawn_photos(folder / "photos", N_IMAGES) if images is None else _readable(images, N_IMAGES)
-        few = photos.take(np.arange(min(2, len(photos))))
-
-        def extract_to(name: str, some: ImageSet) -> float:
-            return _seconds(lambda: extract(some, backbone, folder / name, batch_size=BATCH))
-
-        def store_views_in(name: str, some: ImageSet) -> float:
-            return _seconds(lambda: open_views(backbone, some, folder / name, views=2, batch_size=BATCH))
-
-        with use(progress=silent):
-            extract_to("first", few), store_views_in("first_bank", few)  # loads libraries and compiles
-            start, start_views = extract_to("second", few), store_views_in("second_bank", few)
-            n = min(len(photos), max(MIN_IMAGES, int(MAX_SECONDS * len(few) / start)))
-            photos = photos.take(np.arange(n))
-            rates = {"extract": _by_image(extract_to("features", photos), start, n, len(few))}
-            rates["view"] = _by_image(store_views_in("bank", photos), start_views, n, len(few)) / 2
-            gives_views = FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").gives_views
-            rates["plain"] = 0.0 if gives_views else rates["extract"]
-        calls = _clustering_calls(backbone.dim)
-        for name, (call, n_units) in track(calls.items(), len(calls), "stages measured"):
-            rates[name] = _seconds(call) / n_units
-        rates |= _training_rates(plan, photos, folder, rates["extract"])
+        n = min(len(photos), max(MIN_IMAGES, int(MAX_SECONDS / rough_rates(backbone, photos).extract)))
+        photos = photos.take(np.arange(n))
+        rates = {
+            "extract": _by_image(lambda some, place: extract(some, backbone, place, batch_size=BATCH), photos, folder),
+            "view": _by_image(
+                lambda some, place: open_views(backbone, some, place, views=2, batch_size=BATCH),
+                photos,
+                folder / "views",
+            )
+            / 2,
+        }
+        gives_views = FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").gives_views
+        rates["plain"] = 0.0 if gives_views else rates["extract"]
+        rates |= _clustering_rates(backbone.dim) | _training_rates(plan, photos, folder, rates["extract"])
     kind = "drawn photos of 500 x 375" if images is None else "own images"
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     about = (
@@ -129,8 +122,8 @@ def _readable(images: ImageSet, n_images: int) -> ImageSet:
     return images.take(rows).without_labels()
 
 
-def _clustering_calls(dim: int) -> dict[str, tuple[Callable[[], object], int]]:
-    """By the name of a rate: a call to time, and its units of work."""
+def _clustering_rates(dim: int) -> dict[str, float]:
+    """Seconds of the estimate of K and of k-means, by unit of work."""
     rng = np.random.default_rng(0)
     labels = np.arange(N_ROWS) % N_CLASSES
     features = (3 + rng.normal(size=(N_CLASSES, dim))[labels] + rng.normal(size=(N_ROWS, dim))).astype(np.float32)
@@ -138,12 +131,10 @@ def _clustering_calls(dim: int) -> dict[str, tuple[Callable[[], object], int]]:
     axes = features[:, : min(dim, 128)]
     mixture: Any = COUNTERS["mixture"]
     return {
-        "tree": (lambda: COUNTERS["spread"](normalize=False).fit(axes, some), N_ROWS**2),
-        "mixture": (
-            lambda: mixture(start=N_CLASSES, n_init=1, normalize=False).fit(axes, some),
-            N_ROWS * N_CLASSES,
-        ),
-        "cluster": (lambda: SemiSupKMeans(N_CLASSES, n_init=1).fit(features, some), N_ROWS * N_CLASSES),
+        "tree": _seconds(lambda: COUNTERS["spread"](normalize=False).fit(axes, some)) / N_ROWS**2,
+        "mixture": _seconds(lambda: mixture(start=N_CLASSES, n_init=1, normalize=False).fit(axes, some))
+        / (N_ROWS * N_CLASSES),
+        "cluster": _seconds(lambda: SemiSupKMeans(N_CLASSES, n_init=1).fit(features, some)) / (N_ROWS * N_CLASSES),
     }
 
 
@@ -188,9 +179,14 @@ def _training_rates(plan: CostPlan, photos: ImageSet, folder: Path, an_image: fl
     return rates
 
 
-def _by_image(whole: float, start: float, n: int, n_few: int) -> float:
+def _by_image(call: Callable[[ImageSet, Path], object], photos: ImageSet, folder: Path) -> float:
     """Seconds that one more image adds to a call, or the mean per image if noise hides that."""
-    return (whole - start) / (n - n_few) if whole > start and n > n_few else whole / n
+    few = photos.take(np.arange(min(2, len(photos))))
+    call(few, folder / "first")  # loads libraries and compiles
+    start, whole = _seconds(lambda: call(few, folder / "few")), _seconds(lambda: call(photos, folder / "all"))
+    return (
+        (whole - start) / (len(photos) - len(few)) if whole > start and len(photos) > len(few) else whole / len(photos)
+    )
 
 
 def _seconds(call: Callable[[], object]) -> float:

@@ -1,4 +1,4 @@
-"""One folder, one owner: the process that writes to a folder holds a lock, which ends with the process."""
+"""A lock on a folder that is held by the one process that writes to it, and that ends with the process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OwnedError(JustrightError):
 
 @contextmanager
 def owned(folder: Path) -> Iterator[None]:
-    """Hold the folder for writing, and create it if it does not exist. OwnedError if another process holds it."""
+    """Lock the folder for writing, and create it if it does not exist; OwnedError if another process holds the lock."""
     was_there = folder.exists()
     try:
         with explain_disk_full(folder / LOCK):

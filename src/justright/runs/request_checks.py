@@ -24,10 +24,14 @@ def check_request(spec: RunSpec, tensorboard: bool = False) -> None:
     selector = _selector(spec)
     if selector is not None:
         selector.check()
-        is_soft = isinstance(selector, BetaSelector) and selector.threshold is None and not selector.is_uniform
+        is_soft = (
+            isinstance(selector, BetaSelector)
+            and selector.threshold is None
+            and (selector.alpha, selector.beta) != (1, 1)
+        )
         if spec.weighting == "hard" and is_soft:
             raise JustrightError(
-                "--weighting hard with --selector beta, whose weights lie between 0 and 1",
+                "--weighting hard with --selector beta, whose weights are between 0 and 1",
                 expected="weights of 0 or 1",
                 advice="--threshold, or another --weighting",
             )

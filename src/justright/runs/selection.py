@@ -18,7 +18,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +80,6 @@ class FeaturePool:
         if len(self.tables) == 1:
             return np.asarray(self.tables[0].features)
         return np.concatenate([table.features for table in self.tables])
-
-    def take(self, rows: Int[Array, " rows"]) -> Float[Array, "rows dim"]:
-        """The features of some rows in ascending order, without loading the others."""
-        starts = np.cumsum([0, *map(len, self.tables)])
-        inside = [rows[(rows >= a) & (rows < b)] - a for a, b in pairwise(starts)]
-        return np.concatenate([table.features[own] for table, own in zip(self.tables, inside, strict=True)])
 
     def index(self) -> pa.Table:
         """One row per image: id, dataset, path, label, class_name."""

@@ -79,11 +79,6 @@ class BetaSelector(Selector):
         """The settings of the paper's public code, which differ from the paper: see docs/research/decisions.md."""
         return cls(level="image", domain="raw", normalize="max", weight_range=(0.01, 1.0))
 
-    @property
-    def is_uniform(self) -> bool:
-        """Whether every class weighs 1."""
-        return (self.alpha, self.beta) == (1, 1)
-
     def check(self) -> None:
         """Validate the parameters."""
         super().check()
