@@ -21,7 +21,7 @@ demo-photos: $(VENV)/.photos
 	@$(BIN)/justright demo --photos --out justright-demo-photos
 
 docs: $(VENV)/.docs
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 test: $(VENV)/.test
 	@scripts/chromium

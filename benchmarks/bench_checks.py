@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from measuring import options
 
-from justright.evaluation import estimate_accuracy, forecast_looks
+from justright.evaluation import estimate_accuracy, forecast_checks
 from justright.review.random_checks import draw_order
 
 DISTORTIONS = {
@@ -41,7 +41,7 @@ def main() -> None:
         truth = is_right.mean()
         for distortion, distort in DISTORTIONS.items():
             confidence = distort(chance)
-            auc, guess = area_under_curve(is_right, confidence), forecast_looks(confidence)
+            auc, guess = area_under_curve(is_right, confidence), forecast_checks(confidence)
             for n_checks in (15, 30, 60, 120, 240):
                 found = []
                 for seed in range(asked.reviews):

@@ -2,8 +2,8 @@
 
 "stage": the last stage and the convolution after it, as timm has them: all views in one pass, each batch norm an
 operation of its own, every operation shared by all threads. "timm": the same for the convolution alone, which is what
-is tuned here (features/cuts.py). "ours": that with its batch norm done on the way (features/fused_norms.py), some views
-at a time, each such chunk on one core (features/chunked_suffix.py); the gradients of the last two are compared. All
+is tuned here. "ours": that with its batch norm in one operation (`normed_conv` in features/cuts.py), some views at a
+time, each such chunk on one core (features/chunked_suffix.py); the gradients of the last two are compared. All
 take turns in one process, so that other load on the machine hits them alike; both the seconds of the clock and those of
 the processor are told.
 Run: python benchmarks/bench_tuned_stage.py
@@ -18,19 +18,13 @@ from torch import nn
 
 from justright.features.backbone import Backbone, load_backbone
 from justright.features.chunked_suffix import chunked_suffix
-from justright.features.fused_norms import plain_again
-from justright.features.guarded_timm import BatchNormAct2d
 
 GOAL, TOLERANCE = 1.5, 1e-4
 
 
-def as_timm_has_it(backbone: Backbone) -> Backbone:
-    for module in backbone.model.modules():
-        if isinstance(module, torch.nn.Conv2d):
-            plain_again(module)
-        elif isinstance(module, BatchNormAct2d):
-            module.__class__ = BatchNormAct2d
-    return backbone
+def as_timm_has_it(backbone: Backbone) -> None:
+    backbone.cut.is_normed_conv = False  # type: ignore[attr-defined]
+    backbone.model.bn2.act.inplace = True
 
 
 def last_stage(backbone: Backbone) -> list[nn.Module]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 KINDS = {
-    "bank shard": r"home/banks/.*\.npy$",
-    "bank index": r"home/banks/.*\.json$",
-    "cache block": r"home/features/.*\.npy$",
+    "block of views": r"home/banks/.*\.block$",
+    "key of views": r"home/banks/.*\.json$",
+    "block of features": r"home/features/.*\.block$",
     "cache key": r"home/features/.*\.json$",
     "checkpoint": r"checkpoint/.*\.safetensors$",
     "model file": r"model\.(json|safetensors)$",

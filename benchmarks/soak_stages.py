@@ -12,6 +12,8 @@ from typing import Any
 
 from benchmarks.forked import Ended, Forked
 
+from justright.features.store import FILES
+
 LETTERS = "glyphs:scripts=hebrew,per_class=3"
 DIGITS = "glyphs:scripts=digits,per_class=3"
 NETWORK = ["--backbone", "glyph_vit"]
@@ -51,6 +53,7 @@ def prepare(tell: Callable[[str], None]) -> None:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     from justright.discovery import loop
+    from justright.features import cache
     from justright.features import extract as extraction
     from justright.features.bank import ViewBank
     from justright.report import feature_map
@@ -59,9 +62,8 @@ def prepare(tell: Callable[[str], None]) -> None:
     feature_map._neighbors = lambda x, seed: x[:, :2]
     ConstrainedLayoutEngine.execute = lambda *each: None  # type: ignore[method-assign]
     loop.CHECKPOINT_SECONDS = 0.02
-    extraction.SHARD_BATCHES = 1
-    assert ViewBank.__init__.__kwdefaults__
-    ViewBank.__init__.__kwdefaults__["shard_bytes"] = 200_000
+    extraction.PART_BATCHES = 1
+    cache.BLOCK_BYTES = 200_000
     build, train = ViewBank.build, loop.Training.run
     ViewBank.build = lambda *each: (tell("bank"), build(*each))[1]  # type: ignore[method-assign]
     loop.Training.run = lambda *each: (tell("train"), train(*each))[1]  # type: ignore[method-assign]
@@ -168,8 +170,7 @@ def stages(review: Stage) -> list[Stage]:
     return [
         Stage("extract", ["extract", "split/target.parquet", *NETWORK, "--batch-size", "4", "--out", "target.features"],
               ["target.features"], r"home/features|target\.features",
-              [f"target.features/{name}" for name in ("store.json", "features.npy", "index.parquet", "quarantine.json",
-                                                      "shards.jsonl")]),
+              [f"target.features/{name}" for name in FILES]),
         Stage("bank", DISCOVER, ["run"], r"home/|split/(labeled|target)", out_of_run, "bank"),
         Stage("select", ["select", "pool.features", "--target", "target.features", "--n-clusters", "5", "--selector",
                          "bins", "--out", "weights.parquet"], ["weights.parquet", "weights.classes.parquet"],

@@ -22,19 +22,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from justright.data.parquet import read_parquet
+from justright.data.pool import OWN
 from justright.discovery.evidence import expected_right, probability_right
 from justright.evaluation import Counts, evaluate, match_counts
 from justright.evaluation.calibration import calibration
 from justright.evaluation.files import JudgedPredictions, classes_named
 from justright.evaluation.scores import GROUPS
 from justright.report.drawing import COLORS, INK, LINE, quiet_panels, to_svg
-from justright.runs.frozen_check import baseline_scores
+from justright.runs.frozen_check import baseline_scores, simple_results
 from justright.runs.run_folder import RunFolder
 from justright.utils.files import write_text
 from justright.utils.types import UNLABELED
@@ -56,14 +58,16 @@ def study(
     judged = run.judged(inside if inside.exists() else Path(truth_name))
     about, found, is_judged = run.about, run.predictions, ~judged.is_given
     sides = judged.y_true, judged.y_pred, judged.is_old
-    scores = {ANSWER: evaluate(*sides, called=judged.called, n_resamples=0).to_dict()}
+    scores = {ANSWER: evaluate(*sides, called=judged.called, with_intervals=False).to_dict()}
     if (folder / EVIDENCE).exists():
         own = read_parquet(folder / EVIDENCE)[OWN_COLUMN].to_numpy().astype(np.int64)[is_judged]
         scores[METHOD] = evaluate(
-            judged.y_true, own, judged.is_old, called=_called(run, own, judged), n_resamples=0
+            judged.y_true, own, judged.is_old, called=_called(run, own, judged), with_intervals=False
         ).to_dict()
     if with_baselines and run.frozen is not None:
-        scores |= baseline_scores(run, judged, *run.frozen)
+        known = [each.name for each in found.categories if each.kind == "known"]
+        results = simple_results(_as_method(run, known), *run.frozen, run.own_classes)
+        scores |= baseline_scores(results or {}, known, judged)
     is_right = match_counts(Counts.of(judged.y_true, judged.y_pred)).to_classes(judged.y_pred) == judged.y_true
     kinds, sure = np.array(found.table()["kind"].to_pylist())[is_judged], found.confidence[is_judged]
     expected = about.get("expected_right")
@@ -86,6 +90,21 @@ def study(
         "noise": noise(sure.astype(np.float64), is_right, judged.y_true),
         "doubts": _doubts(run, judged),
     }
+
+
+def _as_method(run: RunFolder, known: list[str]) -> SimpleNamespace:
+    """The attributes of a fitted method that `simple_results` reads; classes are known by their names."""
+    number, names = {name: k for k, name in enumerate(known)}, run.frozen[0].index["class_name"].to_pylist()
+    labels = np.array([number.get((name or "").removeprefix(f"{OWN}/"), UNLABELED) for name in names], dtype=np.int64)
+    rows, categories = np.flatnonzero(labels != UNLABELED), run.predictions.categories
+    return SimpleNamespace(
+        class_rows_=rows,
+        class_labels_=labels[rows],
+        known_labels_=tuple(number.values()),
+        n_categories_=len(categories),
+        categories_=categories,
+        seed=int(run.about.get("seed", 0)),
+    )
 
 
 def noise(sure: np.ndarray, is_right: np.ndarray, y_true: np.ndarray) -> Line:

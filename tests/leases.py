@@ -1,20 +1,15 @@
-"""Names of temporary files and leases, as other processes write them."""
+"""Files that other processes leave."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 from justright.runs.owner import LOCK
 
-NAME = "from justright.utils.locks import writer_name; print(writer_name())"
-
 
 def left_by_a_dead_process(path: Path) -> Path:
-    """What a process of this machine that has ended would have called its temporary file for a path."""
-    done = subprocess.run([sys.executable, "-c", NAME], capture_output=True, text=True, check=True)
-    return path.with_name(f".{path.name}.{done.stdout.strip()}.tmp")
+    """The name of the temporary file that a killed process leaves for a path."""
+    return path.with_name(f".{path.name}.{'0' * 16}.tmp")
 
 
 def owner_of(folder: Path) -> int:

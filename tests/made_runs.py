@@ -16,9 +16,8 @@ from justright.discovery.predictions import Predictions, category_names
 from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
 from justright.runs.cluster_table import doubts_json, write_clusters
-from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection import Selection, save_selection
+from justright.runs.selection import Selection, merge_tables, save_selection
 from justright.selection import BetaSelector, row_shards
 
 DIM = 16

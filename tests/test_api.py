@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 import justright
+from justright.cli import main
 from justright.data import glyph_set, open_images
 from justright.utils.context import use
 from justright.utils.errors import JustrightError
@@ -68,7 +70,7 @@ def test_a_result_describes_itself(result):
     assert isinstance(result.notes, list)
 
 
-def test_a_result_is_opened_again(result):
+def test_result_is_reopened(result):
     again = justright.Result.open(result.path)
     pd.testing.assert_frame_equal(again.predictions, result.predictions)
 
@@ -199,6 +201,11 @@ def test_features_of_images_may_be_given(photos, result, tmp_path, home, blobs):
     assert categories(one) == categories(other)
     with pytest.raises(JustrightError, match="8 rows of features for 27 images"):
         justright.discover(files, features=rows[:8], out=tmp_path / "third", **options)
+    said = CliRunner().invoke(
+        main, ["predict", str(one.path), str(photos / "target"), "--out", str(tmp_path / "p.csv")]
+    )
+    assert said.exit_code == 1
+    assert "a run on features that were given, and these are images" in " ".join(said.output.split())
 
 
 def test_bad_features_are_rejected(blobs, tmp_path):

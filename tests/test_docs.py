@@ -1,4 +1,4 @@
-"""Every command and every Python snippet of README and docs does what it says, on small drawn data.
+"""Every command and every Python snippet of README and docs does what it says, on small drawn data; the site builds.
 
 A block that is new or changed runs as it stands. What is smaller here than on the page, and what cannot be run in a
 test, stands in the tables below.
@@ -8,22 +8,30 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import tomllib
+from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
 
 import click
 import pytest
+from benchmarks import study_answers
 from click.testing import CliRunner
 from tests.doc_pages import PAGES, ROOT, blocks, calls, inline_commands, prose, set_up
 from tests.made_runs import make_run
 from tests.review.acting import act
 
+import justright
 from justright.benchmark.suite import suite_names
-from justright.cli import main
+from justright.cli import COMMANDS, main
+from justright.data.catalog import groceries
 from justright.runs import measured_rates
 
 # in commands: what is printed, and what is run; the printed words go through the parser of the command too
@@ -46,7 +54,8 @@ WHERE_NOT_SAID = {
     "extract": {"--backbone": "glyph_vit"},
     "plan": {"--backbone": "glyph_vit"},
 }
-NO_REPORT = {"discover": "--no-report"}  # but for the run whose files the README lists
+NO_REPORT = {"discover": "--no-report"}
+WITH_REPORT = (Path("docs/reference/files.md"),)  # lists the files of a run
 ELSEWHERE = {"s3://bucket/": "memory://bucket/", "/shared/": "shared/"}
 # commands with these words are parsed only
 PARSED = {
@@ -65,13 +74,12 @@ IN_PYTHON = {
 }
 # what a page takes for granted: finished runs, and stores that somebody wrote
 RUNS = {
-    "README.md": ["other-run"],
     "docs/reference/report.md": ["run", "run-own", "run-beta"],
     "docs/howto/review.md": ["run"],
     "docs/howto/labeling-tools.md": ["run"],
 }
 STORES = {
-    "README.md": {"other.features": "other-labeled.zip", "photos.features": "photos"},
+    "docs/start/examples.md": {"other.features": "other-labeled.zip", "photos.features": "photos"},
     "docs/howto/many-machines.md": {"birds.features": "birds", "s3://bucket/birds.features": "birds"},
 }
 
@@ -82,8 +90,10 @@ def is_target(words: list[str]) -> bool:
 
 def is_known_extra(words: list[str]) -> bool:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extra = re.search(r"\[(\w+)\]$", words[-1])
-    return words[1] == "install" and (extra is None or extra[1] in project["optional-dependencies"])
+    extras = re.search(r"\[([\w,]+)\]$", words[-1])
+    return words[1] == "install" and set(extras[1].split(",") if extras else ()) <= set(
+        project["optional-dependencies"]
+    )
 
 
 def is_a_script(words: list[str]) -> bool:
@@ -134,7 +144,7 @@ def renamed(words: list[str]) -> list[str]:
     return words
 
 
-def smaller(words: list[str]) -> list[str]:
+def smaller(words: list[str], has_report: bool = False) -> list[str]:
     """The command as it is run here."""
     text = "\0".join(words) + "\0"
     for printed, run in SMALLER.items():
@@ -142,7 +152,6 @@ def smaller(words: list[str]) -> list[str]:
     found = text.split("\0")[:-1]
     for option, value in WHERE_NOT_SAID.get(words[0], {}).items():
         found += [] if option in found else [option, value]
-    has_report = words[-2:] == ["--out", "run"] and "--pool" in words
     return found + ADDED.get(words[0], "").split() + NO_REPORT.get(words[0], "").split() * (not has_report)
 
 
@@ -157,6 +166,16 @@ def run(words: list[str]) -> str:
 def keep_a_cluster(opened, host, port, reviewer, ready) -> None:
     """In place of the server: a person who keeps what was found first, and stops it."""
     act(opened, "keep", cluster=int(opened.state.group[0]))
+
+
+def few_photos(every=groceries._photos, n: int = 6) -> list[tuple[bytes, str, str]]:
+    """Some photos of each kind of fruit."""
+    seen: dict[str, int] = defaultdict(int)
+    found = []
+    for photo in every():
+        seen[photo[1]] += 1
+        found += [photo] if seen[photo[1]] <= n else []
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +198,7 @@ def place(drawn_data, home, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(home))
     monkeypatch.setattr("justright.review.server.serve", keep_a_cluster)
     monkeypatch.setattr("click.launch", lambda address: 0)
+    monkeypatch.setattr(groceries, "_photos", few_photos)
     # tests/runs/test_measured_rates.py measures
     for name, few in {"MIN_IMAGES": 4, "MAX_SECONDS": 0.0, "N_STEPS": 1, "N_ROWS": 100, "N_CLASSES": 5}.items():
         monkeypatch.setattr(measured_rates, name, few)
@@ -201,14 +221,14 @@ def test_every_command_and_snippet_of_a_page_runs(page, place):
                     parse(words)
                     assert words[:2] != ["benchmark", "run"] or words[2] in suite_names()
                     if not any(parsed in " ".join(words) for parsed in PARSED):
-                        run(smaller(words))
+                        run(smaller(words, page in WITH_REPORT))
                 else:
                     _, is_right = NOT_STARTED[program]
                     assert is_right([program, *words]), shlex.join([program, *words])
         elif language == "":
             check_tree(text)
         else:
-            assert language == "bibtex", f"nothing is known about blocks of {language}"
+            assert language in ("bibtex", "text"), f"nothing is known about blocks of {language}"
 
 
 def check_tree(text: str) -> None:
@@ -241,3 +261,81 @@ def test_what_a_page_links_to_and_imports_in_its_text_exists(page):
         assert place.startswith("https://") or (ROOT / page.parent / place).exists(), place
     for module, name in re.findall(r"`from (justright[\w.]*) import (\w+)`", text):
         assert hasattr(importlib.import_module(module), name)
+
+
+# pages that are being shortened; each entry goes when its page is short enough
+LEFT_TO_SHORTEN = {"docs/findings.md", "docs/howto/many-machines.md", "docs/howto/review.md"}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "research" not in page.parts], ids=str)
+def test_a_page_can_be_read_in_a_few_minutes(page):
+    n_words = len((ROOT / page).read_text(encoding="utf-8").split())
+    most = 900 if page == Path("README.md") else 1500
+    assert (n_words > most) == (str(page) in LEFT_TO_SHORTEN), f"{n_words} words, at most {most}"
+
+
+def test_readme_begins_with_the_demo_and_the_tests():
+    first, *_ = [text for language, text in blocks(Path("README.md")) if language == "sh"]
+    assert [words[:2] for words in calls(first, ["make"])] == [["make", "demo"], ["make", "test"]]
+
+
+@pytest.mark.parametrize(("column", "lines"), [(0, "after"), (1, "hidden")])
+def test_the_table_of_the_readme_is_what_was_measured(column, lines):
+    file = ROOT / "docs" / "results" / "answers" / f"{lines}.jsonl"
+    problems = study_answers.by_problem(map(json.loads, file.read_text(encoding="utf-8").splitlines()))
+    means = study_answers.mean_of([each["scores"] for each in problems.values()])
+    cells = {
+        row[0].strip("* "): row[1 + column].strip("* ")
+        for line in prose(Path("README.md")).splitlines()
+        if len(row := line.strip("|").split("|")) == 3
+    }
+    rows = {
+        "justright": "answer",
+        "SimGCD, its own assignment": "method",
+        "k-means in principal directions, with labels": "k-means in principal directions",
+        "Ward, centered features": "Ward, centered",
+        "average linkage, whitened features": "average linkage, whitened",
+        "k-means": "k-means",
+    }
+    for name, measured in rows.items():
+        assert cells[name] == " / ".join(f"{means[measured][group]:.1f}" for group in ("all", "old", "new")), name
+    whole = [each["calibration"]["all"] for each in problems.values()]
+    assert cells["mean confidence of justright"] == f"{study_answers.mean_of(whole)['confidence']:.1f}"
+    n_close = sum(abs(each["confidence"] - each["accuracy"]) <= 5 for each in whole)
+    assert cells["confidence within 5 points of accuracy"] == f"{n_close} of {len(problems)}"
+    n_held = sum(each["holds"] for each in problems.values())
+    assert cells["90 % interval holds the number of right images"] == f"{n_held:.0f} of {len(problems)}"
+
+
+def test_every_promise_names_its_tests():
+    rows = [line for line in prose(Path("docs/reference/promises.md")).splitlines() if line.startswith("| ")][1:]
+    assert len(rows) == 10
+    for row in rows:
+        files = re.findall(r"`(tests/[^`]+)`", row)
+        assert files, row
+        assert all((ROOT / file).is_file() for file in files), row
+
+
+def test_the_python_reference_has_every_public_name():
+    text = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^::: ([\w.]+)$", text, re.M)
+    for path in listed:
+        home, _, name = path.rpartition(".")
+        assert getattr(justright, name) is getattr(importlib.import_module(home), name)
+    values = set(re.findall(r"`(\w+)`", text.partition("## Registries")[2]))
+    assert {path.rpartition(".")[2] for path in listed} | values == set(justright.__all__) - {"__version__"}
+
+
+def test_the_site_builds_without_warnings_and_asks_no_other_site(tmp_path):
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    pages = {path.relative_to(tmp_path): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")}
+    assert {page.relative_to("docs").with_suffix(".html") for page in PAGES[1:]} <= set(pages)
+    for page, text in pages.items():
+        loaded = re.findall(r"<(?:script|img|iframe)[^>]* src=\"([^\"]+)\"|<link[^>]* href=\"([^\"]+)\"", text)
+        assert not [each for each in loaded if "//" in "".join(each)], page
+    commands = pages[Path("reference/cli.html")]
+    assert all(f'id="justright-{name}"' in commands for name in COMMANDS)
+    assert 'id="justright.api.discover"' in pages[Path("reference/python.html")]

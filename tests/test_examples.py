@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from tests.made_runs import make_run
 
+import justright
 from justright.cli import main
 from justright.data import glyph_set
 from justright.data.folder import write_tree
@@ -23,7 +25,7 @@ from justright.runs.run_folder import RunFolder
 from justright.selection import SELECTORS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-README = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+LIST = (EXAMPLES.parent / "docs" / "start" / "examples.md").read_text(encoding="utf-8")
 
 
 def load(name: str) -> dict[str, object]:
@@ -51,11 +53,28 @@ def folders(tmp_path_factory):
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_example_is_short_and_in_the_readme(path):
+def test_example_is_short_and_listed(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 60
     assert re.match(rf'""".+: python examples/{path.stem}\.py', text)
-    assert f"examples/{path.stem}.py" in README
+    assert f"examples/{path.stem}.py" in LIST
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.*")), ids=lambda path: path.name)
+def test_example_uses_public_names_only(path):
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code")
+    used = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "justright":
+            used |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            used |= {alias.name for alias in node.names if alias.name.startswith("justright.")}
+        elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "justright":
+            used.add(f"justright.{node.attr}")
+    assert used
+    assert used <= {f"justright.{name}" for name in justright.__all__}
 
 
 def test_a_folder_of_photos_becomes_a_table_of_clusters(start, folders, tmp_path, capsys):

@@ -39,6 +39,10 @@ def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel):
         assert any(name.endswith(ending) for name in names), f"no file that ends in {ending}"
 
 
+def test_the_wheel_is_small(wheel):
+    assert Path(wheel.filename).stat().st_size < 10_000_000
+
+
 def test_the_wheel_says_what_it_is_and_how_it_is_called(wheel):
     about = {Path(name).name: wheel.read(name).decode() for name in wheel.namelist() if ".dist-info/" in name}
     assert "justright = justright.cli:main" in about["entry_points.txt"]
@@ -68,6 +72,7 @@ def installed(wheel, tmp_path):
 
 def test_wheel_runs_without_the_repository(installed, tmp_path):
     assert justright.__version__ in installed("-m", "justright", "--version")
+    assert "--photos" in installed("-m", "justright", "demo", "--help")
     installed(
         "-m", "justright", "data", "glyphs", "--scripts", "digits", "--per-class", 2, "--seed", 1, "--out", "photos"
     )

@@ -1,28 +1,44 @@
 """The main job as one Python call: `justright.discover` and `justright.discover_features`.
 
-The command line calls the same functions. Heavy imports are inside functions, so that `import justright` stays quick.
+The command line calls the same functions. Modules that import torch are imported inside functions, to keep help quick.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from justright.data import ImageSet, open_images
+from justright.data.folder import is_image_name
+from justright.data.quarantine import MAX_BAD
 from justright.data.vectors import checked_vectors, has_vectors, vector_set, with_vectors
-from justright.result import VECTORS, Result, Source, open_source, optional_path, showing_progress, vector_network
+from justright.discovery.methods import is_trained
+from justright.result import VECTORS, Result, Source, network_of, optional_path, showing_progress
+from justright.runs.owner import owned
+from justright.runs.problem import joined, make_problem
+from justright.runs.request import (
+    make_spec,
+    number_of_categories,
+    resolve_backbone,
+    resolve_device,
+    with_published_settings,
+)
+from justright.runs.request_checks import check_problem, check_request
+from justright.runs.run_features import expect_network
+from justright.runs.run_folder import RunFolder
+from justright.runs.source_checks import copies_left_out, label_warnings, left_out_by_name, summary
 from justright.utils.context import current, notify, use
 from justright.utils.errors import JustrightError
+from justright.utils.parallel import ENGINES
 from justright.utils.progress import silent
-
-if TYPE_CHECKING:
-    from justright.data import ImageSet
+from justright.utils.remote import place_of
 
 
 def discover(
@@ -54,15 +70,14 @@ def discover(
             max_per_class, max_bad, drop_copies, engine, tensorboard.
     """
     labeled, pool = _sources(labeled), _sources(pool)
-    request = {"pool": _described(pool), "labeled": _described(labeled), "target": _described([target])[0]}
+    request = {"labeled": _described(labeled), "pool": _described(pool), "target": _described([target])[0]}
     with showing_progress(progress):
-        sets = tuple([open_source(source) for source in sources] for sources in (labeled, pool, [target]))
+        sets = [[open_images(source) for source in sources] for sources in (labeled, pool, [target])]
         stores, arrays = _stores_and_arrays(features)
         if arrays:
             sets = _with_vectors(sets, arrays)
-        names = _names(labeled), _names(pool), _names([target])
-        own, others, unlabeled = sets
-        return run_discovery(own, others, unlabeled, out, names=names, request=request, features=stores, **options)
+        own, others, (unlabeled,) = sets
+        return run_discovery(own, others, unlabeled, out, request=request, features=stores, **options)
 
 
 def discover_features(
@@ -87,9 +102,9 @@ def discover_features(
         pool, pool_labels: rows of other kinds, which only guide what is learned.
         out, options: as in `discover`.
 
-    Example:
-        result = justright.discover_features(target, labeled, labels, k=40)
-        result.predictions["category"]
+    Examples:
+        >>> result = justright.discover_features(target, labeled, labels, k=40)
+        >>> result.predictions["category"]
     """
 
     for rows, of_rows, name in ((labeled, labels, "labeled"), (pool, pool_labels, "pool")):
@@ -98,17 +113,16 @@ def discover_features(
     own = [] if labeled is None else [vector_set(labeled, labels, "labeled")]
     others = [] if pool is None else [vector_set(pool, pool_labels, "pool")]
     with showing_progress(progress):
-        return run_discovery(own, others, [vector_set(target, name="target")], out, request={}, **options)
+        return run_discovery(own, others, vector_set(target, name="target"), out, **options)
 
 
 def run_discovery(
     labeled: Sequence[ImageSet],
     pool: Sequence[ImageSet],
-    target: Sequence[ImageSet],
+    target: ImageSet,
     out: str | Path | None = None,
     *,
-    request: Mapping[str, Any],
-    names: tuple[Sequence[str], Sequence[str], Sequence[str]] = ((), (), ()),
+    request: Mapping[str, Any] | None = None,
     k: int | str | Path | None = None,
     backbone: str = "auto",
     checkpoint: str | Path | None = None,
@@ -116,9 +130,9 @@ def run_discovery(
     truth: str | Path | None = None,
     target_has_labels: bool = False,
     max_per_class: int | None = None,
-    max_bad: float | None = None,
+    max_bad: float = MAX_BAD,
     drop_copies: bool = False,
-    features: Any = (),
+    features: Sequence[str | Path] = (),
     weights: str | Path | None = None,
     engine: str = "local",
     tensorboard: bool = False,
@@ -128,9 +142,7 @@ def run_discovery(
     """Carry out a run on images that are open already.
 
     Parameters:
-        target: one set of images.
-        request: descriptions of the sources, for run.json.
-        names: the sources on disk of labeled, pool and target, to list files that are no images.
+        request: the sources of labeled, pool and target, for run.json and to list files that are no images.
         k: number of categories in the target, or a file that `justright estimate --out` wrote; None estimates it.
         backbone, checkpoint, device: the network that computes features and where it runs; auto chooses.
         truth: file with the true labels of the target, read only after training, to compute scores.
@@ -143,36 +155,18 @@ def run_discovery(
         engine: where features, views and weights are computed: local, processes or ray.
         tensorboard: also write the training curves for TensorBoard.
         command: the command line that made this call, for run.json.
-        options: what `runs.request.make_spec` has.
+        options: the other arguments of `runs.request.make_spec`.
     """
-    from justright.data.quarantine import MAX_BAD
-    from justright.discovery.methods import is_trained
     from justright.discovery.processes import joined_processes
-    from justright.features.backbone import load_backbone
-    from justright.features.feature_network import usable
-    from justright.runs.owner import owned
-    from justright.runs.problem import joined, make_problem
-    from justright.runs.request import (
-        make_spec,
-        number_of_categories,
-        resolve_backbone,
-        resolve_device,
-        with_published_settings,
-    )
-    from justright.runs.request_checks import check_problem, check_request
     from justright.runs.run import Run
-    from justright.runs.run_features import expect_network
-    from justright.runs.run_folder import RunFolder
-    from justright.runs.source_checks import copies_left_out, label_warnings, left_out_by_name, summary
-    from justright.utils.remote import place_of
 
     if truth is not None and target_has_labels:
         raise JustrightError("--truth together with --target-has-labels", expected="one of them")
-    out, max_bad = Path(mkdtemp(prefix="justright-") if out is None else out), MAX_BAD if max_bad is None else max_bad
+    out, truth = Path(mkdtemp(prefix="justright-") if out is None else out), optional_path(truth)
     previous = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
     is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun started
-    (unlabeled,) = target
-    is_of_vectors = has_vectors(unlabeled)
+    is_of_vectors = has_vectors(target)
+    sources = {"pool": [], "labeled": [], "target": ""} | dict(request or {})
     with ExitStack() as stack:
         if not is_first:
             stack.enter_context(use(progress=silent, message=lambda message: None))
@@ -190,28 +184,25 @@ def run_discovery(
         if is_first:
             stack.enter_context(owned(out))
         processes = stack.enter_context(joined_processes(device))
-        stack.enter_context(_engine(engine))
+        if engine != "local":
+            stack.enter_context(use(engine=stack.enter_context(ENGINES[engine](None))))
         own = joined(labeled)
-        spec = with_published_settings(spec, unlabeled.datasets)
+        spec = with_published_settings(spec, target.datasets)
         name, why = VECTORS, "features that were given"
         if not is_of_vectors:
             name, why = resolve_backbone(backbone, device, spec.checkpoint, previous.get("backbone", ""))
         spec = replace(spec, backbone=name)
-        problem = make_problem(pool, own, unlabeled, target_has_labels, max_per_class)
-        truth = optional_path(truth)
+        problem = make_problem(pool, own, target, target_has_labels, max_per_class)
         check_problem(problem, spec, out, truth, max_bad)
-        if is_of_vectors:
-            network = vector_network(unlabeled, usable(device))
-        else:
-            network = load_backbone(name, spec.checkpoint, usable(device), spec.img_size)
+        network = network_of(target, name, spec.checkpoint, device, spec.img_size)
         if spec.features:
             expect_network(spec.features, network)
-        left_out = left_out_by_name(*names)
+        left_out = left_out_by_name(sources["labeled"], sources["pool"], [sources["target"]])
         if left_out:
             notify(f"{summary(left_out)}.")
         for images in (problem.pool.images, problem.target):
             processes.hash_together(images)
-        notes = label_warnings(problem.pool, unlabeled.classes.values() if target_has_labels else ())
+        notes = label_warnings(problem.pool, target.classes.values() if target_has_labels else ())
         for note in notes:
             notify(f"Warning: {note}.")
         all_labeled = problem.pool.images
@@ -221,41 +212,31 @@ def run_discovery(
                 notify(f"{n_copies:,} labeled images are left out: they are images of the target too, byte for byte.")
         else:
             problem, copies = problem.with_given_labels(own)
-            n_copies, notes = copies.n_left_out, [*notes, *copies.notes()]
+            n_copies, notes = copies.n_left_out, [*notes, *copies.notes]
             if copies.n_given:
                 notify(f"{copies.n_given:,} images of the target are labeled images too: they keep their label.")
-            for note in copies.notes():
+            for note in copies.notes:
                 notify(f"{note}.")
-        left_out += copies_left_out(all_labeled, problem.pool.images)
         if spec.scale == "small" and is_trained(spec.method):
             notify("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
-        about = {"pool": [], "labeled": [], "target": ""} | dict(request)
-        about |= {
-            "truth": truth and str(truth),
-            "weights": spec.weights and str(spec.weights),
-            "features": list(map(str, spec.features)),
-            "checkpoint": spec.checkpoint and str(spec.checkpoint),
-            "network": why,
-            "copies left out": n_copies,
-            "command": command,
-        }
+        files = {"truth": truth, "weights": spec.weights, "checkpoint": spec.checkpoint}
+        about = sources | {name: path and str(path) for name, path in files.items()}
+        about |= {"features": list(map(str, spec.features)), "network": why}
         run = Run(
             problem,
             spec,
             out,
             network,
-            about,
+            about | {"copies left out": n_copies, "command": command},
             tensorboard=tensorboard,
             truth=truth,
             engine=current().engine,
-            left_out=left_out,
+            left_out=left_out + copies_left_out(all_labeled, problem.pool.images),
             max_bad=max_bad,
             doubts=notes,
             checks_k=True,
             is_announced=not (previous or is_of_vectors),
         )
-        if not is_of_vectors:
-            notify(run.costs.disk_text())
         return Result(run.all(is_owned=True))
 
 
@@ -265,23 +246,12 @@ def _sources(sources: Source | Sequence[Source] | None) -> list[Source]:
         return []
     if not isinstance(sources, list | tuple):
         return [sources]
-    is_list_of_images = all(isinstance(each, str | Path) and _is_image(each) for each in sources)
+    is_list_of_images = all(isinstance(each, str | Path) and is_image_name(str(each)) for each in sources)
     return [list(sources)] if sources and is_list_of_images else list(sources)
 
 
-def _is_image(path: str | Path) -> bool:
-    from justright.data.folder import is_image_name
-
-    return is_image_name(str(path))
-
-
-def _names(sources: Iterable[Source]) -> list[str]:
-    """The sources that are places on disk."""
-    return [str(source) for source in sources if isinstance(source, str | Path)]
-
-
 def _described(sources: Iterable[Source]) -> list[str]:
-    """Each source for run.json."""
+    """Each source for run.json: its place, or its type and length."""
     return [
         str(source)
         if isinstance(source, str | Path)
@@ -294,17 +264,15 @@ def _described(sources: Iterable[Source]) -> list[str]:
 
 def _stores_and_arrays(features: Any) -> tuple[list[Any], list[Any]]:
     """Stores of `justright extract`, and arrays, read from .npy files where they are given by name."""
-    stores, arrays = [], []
-    for given in [features] if isinstance(features, str | Path) or hasattr(features, "shape") else features:
-        if isinstance(given, str | Path) and str(given).endswith(".npy"):
-            arrays.append(_read_array(Path(given)))
-        elif isinstance(given, str | Path) or not hasattr(given, "shape"):
-            stores.append(given)
-        else:
-            arrays.append(given)
-    if stores and arrays:
+    given = [features] if isinstance(features, str | Path) or hasattr(features, "shape") else list(features)
+    arrays = [each if hasattr(each, "shape") else _read_array(Path(each)) for each in given if _is_array(each)]
+    if arrays and len(arrays) < len(given):
         raise JustrightError("features both as arrays and as stores", expected="one of them")
-    return stores, arrays
+    return [] if arrays else given, arrays
+
+
+def _is_array(features: Any) -> bool:
+    return hasattr(features, "shape") or (isinstance(features, str | Path) and str(features).endswith(".npy"))
 
 
 def _read_array(path: Path) -> Any:
@@ -314,27 +282,15 @@ def _read_array(path: Path) -> Any:
         raise JustrightError(f"{path} cannot be read: {error}", expected="an array that numpy.save wrote") from error
 
 
-def _with_vectors(sets: Sequence[Sequence[ImageSet]], arrays: Sequence[Any]) -> tuple[list[ImageSet], ...]:
+def _with_vectors(sets: Sequence[Sequence[ImageSet]], arrays: Sequence[Any]) -> list[list[ImageSet]]:
     """Give each image its row of the arrays, in the order labeled, pool, target."""
     rows = np.concatenate([checked_vectors(array, "features") for array in arrays])
-    n_images = sum(len(images) for group in sets for images in group)
-    if len(rows) != n_images:
+    sizes = [len(images) for group in sets for images in group]
+    if len(rows) != sum(sizes):
         raise JustrightError(
-            f"{len(rows):,} rows of features for {n_images:,} images",
+            f"{len(rows):,} rows of features for {sum(sizes):,} images",
             expected="one row for each image of labeled, then of pool, then of target",
             advice="give images as a table or a list, whose order is plain to see",
         )
-    ends = np.cumsum([len(images) for group in sets for images in group])
-    parts = iter(np.split(rows, ends[:-1]))
-    return tuple([with_vectors(images, next(parts)) for images in group] for group in sets)
-
-
-def _engine(name: str) -> Any:
-    """The engine of a name as context of the calls below; local is threads of this process."""
-    if name == "local":
-        return nullcontext()
-    from justright.utils.parallel import ENGINES
-
-    stack = ExitStack()
-    stack.enter_context(use(engine=stack.enter_context(ENGINES[name](None))))
-    return stack
+    parts = iter(np.split(rows, np.cumsum(sizes)[:-1]))
+    return [[with_vectors(images, next(parts)) for images in group] for group in sets]

@@ -9,17 +9,23 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from justright.data.vectors import vector_set, vectors_of
+from justright.data import ImageSet, open_images
+from justright.data.quarantine import MAX_BAD
+from justright.data.vectors import has_vectors, vector_set, vectors_of
+from justright.discovery.evidence import ExpectedRight
+from justright.discovery.methods import METHODS
+from justright.discovery.predictions import Predictions
+from justright.evaluation import Scores
+from justright.runs.cluster_table import cluster_table
+from justright.runs.request import resolve_device
+from justright.runs.run_folder import RunFolder
 from justright.utils.context import current, use
+from justright.utils.errors import DataError
 from justright.utils.progress import bar, outermost_only, silent
 
 if TYPE_CHECKING:
-    from justright.data import ImageSet
-    from justright.discovery.evidence import ExpectedRight
-    from justright.discovery.predictions import Predictions
-    from justright.evaluation import Scores
+    from justright.review.security import Access
     from justright.review.tools import Imported
-    from justright.runs.run_folder import RunFolder
 
 Source = Any
 """A folder, zip, CSV or Parquet file, `NAME:FOLDER` of a known data set, a list of paths, a dict from class to paths, a
@@ -32,10 +38,10 @@ PREDICTION_COLUMNS = ["path", "category", "kind", "confidence", "source"]
 class Result:
     """A finished run: its predictions, clusters, expected accuracy, and what one can do with them.
 
-    Example:
-        result = justright.discover("photos/", labeled="labeled/", out="run")
-        result.predictions.head()
-        result = justright.Result.open("run")  # the same, later
+    Examples:
+        >>> result = justright.discover("photos/", labeled="labeled/", out="run")
+        >>> result.predictions.head()
+        >>> result = justright.Result.open("run")  # the same, later
     """
 
     def __init__(self, run: RunFolder):
@@ -44,8 +50,6 @@ class Result:
     @classmethod
     def open(cls, path: str | Path) -> Result:
         """The result in a folder that `discover` wrote."""
-        from justright.runs.run_folder import RunFolder
-
         return cls(RunFolder.open(Path(path)))
 
     @property
@@ -61,10 +65,7 @@ class Result:
     @property
     def clusters(self) -> Any:
         """One row for each category: name, kind, number of images, expected purity, doubt."""
-        from justright.runs.cluster_table import cluster_table
-
-        has_purity = self.run.expected is not None
-        return _as_frame(cluster_table(self.run.predictions, self.run.doubts, has_purity))
+        return _as_frame(cluster_table(self.run.predictions, self.run.doubts, self.run.expected is not None))
 
     @property
     def expected_right(self) -> ExpectedRight | None:
@@ -95,7 +96,7 @@ class Result:
             options: neither, max_bad and checkpoint of `justright.result.predict`.
         """
         with showing_progress(progress):
-            images = vector_set(source) if self.run.about["backbone"]["name"] == VECTORS else open_source(source)
+            images = vector_set(source) if self.run.about["backbone"]["name"] == VECTORS else open_images(source)
             predictions, _ = predict(self.path, images.without_labels(), device=device, **options)
         return _as_frame(predictions.table().select(PREDICTION_COLUMNS))
 
@@ -110,7 +111,7 @@ class Result:
         from justright.review.open_review import OpenReview
         from justright.review.server import serve
 
-        def announce(access: Any) -> None:
+        def announce(access: Access) -> None:
             import click
 
             click.echo(f"{access.url}\nInterrupt to stop; every action is saved already.")
@@ -161,7 +162,7 @@ def predict(
     device: str = "auto",
     checkpoint: str | Path | None = None,
     neither: float = 0.01,
-    max_bad: float | None = None,
+    max_bad: float = MAX_BAD,
 ) -> tuple[Predictions, Any]:
     """Category and confidence of images by the model of a run, and the model.
 
@@ -171,40 +172,31 @@ def predict(
         neither: an image that fits worse than all but this share of the target's images fits no category; 0: never.
         max_bad: largest share of images that may be unreadable; they are left out.
     """
-    from justright.data.quarantine import MAX_BAD
-    from justright.discovery.methods import METHODS
     from justright.discovery.model_files import about_model
-    from justright.features.backbone import load_backbone
-    from justright.features.feature_network import usable
-    from justright.runs.request import resolve_device
-    from justright.runs.run_folder import RunFolder
 
     about, folder = about_model(run), RunFolder(run)
-    network = about["backbone"]
-    device = usable(resolve_device(device))
-    if network["name"] == VECTORS:
-        backbone = vector_network(images, device)
-    else:
-        backbone = load_backbone(network["name"], optional_path(checkpoint), device, network["resolution"])
-    model = METHODS[about["method"]].load(run, backbone)
-    predictions = model.predict(
-        images, neither=neither, max_bad=MAX_BAD if max_bad is None else max_bad, given=folder.given_labels()
-    )
+    name, size = about["backbone"]["name"], about["backbone"]["resolution"]
+    if name == VECTORS and not has_vectors(images):
+        raise DataError(
+            f"{run} is a run on features that were given, and these are images",
+            expected="features of the same network, one row per image",
+            advice=f'in Python: justright.Result.open("{run}").predict(features)',
+        )
+    network = network_of(images, name, optional_path(checkpoint), resolve_device(device), size)
+    model = METHODS[about["method"]].load(run, network)
+    predictions = model.predict(images, neither=neither, max_bad=max_bad, given=folder.given_labels())
     return folder.with_own_answers(predictions, images), model
 
 
-def vector_network(images: ImageSet, device: str) -> Any:
-    """The backbone for features that were given."""
+def network_of(images: ImageSet, name: str, checkpoint: Path | None, device: str, img_size: int | None) -> Any:
+    """The backbone of this name, or the one for images whose features were given."""
+    from justright.features.backbone import load_backbone
+    from justright.features.feature_network import usable
     from justright.features.vectors import VectorNetwork
 
-    return VectorNetwork(vectors_of(images.take([0])).shape[1], device)
-
-
-def open_source(source: Source) -> ImageSet:
-    """Open images; imported here, because it takes long."""
-    from justright.data import open_images
-
-    return open_images(source)
+    if name == VECTORS:
+        return VectorNetwork(vectors_of(images.take([0])).shape[1], usable(device))
+    return load_backbone(name, checkpoint, usable(device), img_size)
 
 
 def optional_path(path: str | Path | None) -> Path | None:

@@ -322,7 +322,7 @@ def test_tuned_features_of_wrong_shape_are_named(tmp_path, array):
         _ = run_with(tmp_path, "tuned.npy", buffer.getvalue()).tuned
 
 
-@pytest.mark.parametrize("data", [b"[]", b"3", b"{}", b"\xff", b'{"backbone": 3}', b'{"backbone": []}'])
+@pytest.mark.parametrize("data", [b"[]", b"3", b"{}", b"\xff", b'{"about": 3}', b'{"about": []}'])
 def test_damaged_cache_section_is_skipped_with_a_warning(tmp_path, caplog, data):
     (tmp_path / "x-1").mkdir()
     (tmp_path / "x-1" / "key.json").write_bytes(data)

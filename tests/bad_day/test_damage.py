@@ -42,13 +42,12 @@ FILES = [
     "model.json",
     "model.safetensors",
     *(f"{part}.features/{name}" for part in ("pool", "target")
-      for name in ("store.json", "features.npy", "shards.jsonl", "index.parquet", "quarantine.json")),
+      for name in ("store.json", "features.npy", "index.parquet", "quarantine.json")),
 ]  # fmt: skip
 STORED = {
-    "bank": "banks/*/rows000000-view000*.npy",
-    "index of a bank": "banks/*/index.json",
-    "cached features": "features/*/*[!s].npy",
-    "cached ids": "features/*/*.ids.npy",
+    "bank": "banks/*/*.block",
+    "key of a bank": "banks/*/key.json",
+    "cached features": "features/*/*.block",
     "key of the cache": "features/*/key.json",
 }
 

@@ -41,11 +41,11 @@ def test_discover_names_the_unwritable_file_and_resumes(tmp_path, finished):
         assert "Try: allow larger files" in ended.err or "room for the view bank" in ended.err
     named = [ended.err.partition(" cannot be written")[0].rpartition("/")[2] for ended in limited]
     assert named[:2] == [".owner", "run.json"]
-    assert named[-2].endswith(".npy")
+    assert named[-2].endswith(".block")
     assert named[-1].endswith(".safetensors")
     assert done.code == 0, done.err
     assert results(tmp_path / "run") == results(finished / "run")
-    left = [path for folder in (tmp_path / "run", home) for path in folder.rglob(".*") if path.suffix != ".lease"]
+    left = [path for folder in (tmp_path / "run", home) for path in folder.rglob(".*") if path.name != ".in-use"]
     assert left == [], "nothing half-written stays"
 
 

@@ -32,7 +32,7 @@ from justright.data import ImageSet, from_dataset, open_images, read_class_split
 from justright.data.decoding import decode
 from justright.discovery.methods import METHODS
 from justright.features.cache import FeatureCache
-from justright.features.store import HEADER, Header, read_header, read_quarantine, read_shards
+from justright.features.store import HEADER, read_header, read_quarantine
 from justright.runs.run_folder import RunFolder
 from justright.utils.errors import BadImageError, JustrightError
 
@@ -275,12 +275,7 @@ def test_any_settings_make_a_config_or_raise(method, data):
 
 
 def readers_of_a_store(folder: Path) -> list[Callable[[], Any]]:
-    header = Header([8], "float16")
-    return [
-        lambda: read_header(folder),
-        lambda: read_shards(folder / "shards.jsonl", header),
-        lambda: read_quarantine(folder),
-    ]
+    return [lambda: read_header(folder), lambda: read_quarantine(folder)]
 
 
 HEADERS = st.fixed_dictionaries(
@@ -295,9 +290,9 @@ HEADERS = st.fixed_dictionaries(
 @given(content=(HEADERS | JSON).map(json.dumps).map(str.encode) | st.binary(max_size=60))
 @budget(60)
 def test_any_store_header_is_read_or_raises(content):
-    for number in range(3):
+    for number in range(2):
         with reading() as folder:
-            for name in (HEADER, "shards.jsonl", "quarantine.json"):
+            for name in (HEADER, "quarantine.json"):
                 (folder / name).write_bytes(content)
             readers_of_a_store(folder)[number]()
 

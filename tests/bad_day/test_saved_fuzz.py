@@ -331,7 +331,7 @@ DEEP = b"[" * 100_000
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [("store", "store.json"), ("store", "shards.jsonl"), ("store", "quarantine.json"), ("model", "model.json"),
+    [("store", "store.json"), ("store", "quarantine.json"), ("model", "model.json"),
      ("scores", "scores.json"), ("run", "run.json"), ("run", "count.json"), ("run", "metrics.jsonl")],
 )  # fmt: skip
 @pytest.mark.parametrize("data", [DEEP, b'{"a":' * 100_000, b'{"a": ' + b"[" * 900 + b"]" * 900 + b"}"])

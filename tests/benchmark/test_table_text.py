@@ -12,7 +12,7 @@ from justright.benchmark.tables import claims_table, latex, markdown, notes, tex
 SUITE = replace(suite_of(Claim("bins helps by 5 %", ("bins",), ("none",))), groups=("new",))
 LINES = lines_of(VALUES)
 TABLE = paper_table(SUITE, LINES)
-CLAIMS = claims_table(TABLE, verdicts(SUITE, LINES, others))
+CLAIMS = claims_table(TABLE.name, verdicts(SUITE, LINES, others))
 TABLES = [*text_tables(TABLE), CLAIMS]
 
 
@@ -26,25 +26,25 @@ def test_there_is_a_table_a_target_their_mean_and_the_claims():
     assert row[0] == "56.5 ±0.7"
     assert row[1].startswith("+5.5 [")
     assert row[2] == "56.7 (+4.4)"
-    assert TABLES[-1].rows[0][:2] == ("bins helps by 5 %", "holds")
+    assert TABLES[-1].rows[0][:2] == ("bins helps by 5 %", "undecided")
 
 
 def test_markdown_and_latex_say_the_same():
     said = markdown(TABLES, notes(TABLE), ["one_thing"])
     assert "| simgcd, bins | 56.5 ±0.7 |" in said
-    assert "| bins helps by 5 % | holds |" in said
+    assert "| bins helps by 5 % | undecided |" in said
     assert "Change: against none, paired by seed" in said
     assert said.endswith("**Figures of the paper in doubt**\n\n- one_thing\n")
     tex = latex(TABLES, notes(TABLE), ["one_thing"])
     assert "% Change: against none" in tex
     assert tex.endswith("% one_thing\n")
     assert r"simgcd, bins & 56.5 $\pm$0.7 &" in tex
-    assert r"5 \% & holds" in tex
+    assert r"5 \% & undecided" in tex
     assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == len(TABLES)
 
 
 def test_no_claims_table_without_claims_or_runs():
-    assert claims_table(TABLE, []) is None
+    assert claims_table(TABLE.name, []) is None
     only = paper_table(SUITE, lines_of({key: value for key, value in VALUES.items() if key[1] == "a"}))
     assert [each.title for each in text_tables(only)] == ["tab2, cub (here: a)"]
 

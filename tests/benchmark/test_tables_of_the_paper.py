@@ -68,7 +68,7 @@ def test_a_tiny_run_of_each_is_made_into_its_table(name, lines):
     (row,) = table.rows
     assert {group for _, group in row.cells} == set(suite.groups)
     judged = verdicts(suite, [line], lambda _: (suite, [line]))
-    assert len(judged) == len(suite.claims)
+    assert len(judged) == sum(claim.role != "guide" for claim in suite.claims)
     (shown,) = text_tables(table)
     assert suite.columns[wanted[0]] in shown.title
 

@@ -2,11 +2,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from scipy import stats
 
-from justright.benchmark.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, verdict, verdicts
+from justright.benchmark.claims import (
+    FAILS,
+    HOLDS,
+    NO_EFFECT,
+    NOT_RUN,
+    OUTCOMES,
+    UNDECIDED,
+    is_converged,
+    outcome_p_values,
+    verdicts,
+)
 from justright.benchmark.suite import Claim, Suite, SuiteProblem, SuiteSetting
+from justright.evaluation.comparisons import ProblemDifferences
 
 ROWS = ("none", "bins", "beta")
 
@@ -43,36 +55,90 @@ def others(name):
     return pytest.fail(f"{name} was asked for")
 
 
-def test_a_claim_is_judged_by_students_interval_over_pairs_of_runs():
+def test_problem_is_the_unit_of_a_verdict():
     (found,) = verdicts(suite_of(Claim("bins helps", ("bins",), ("none",))), lines_of(VALUES), others)
-    points = [6.0, 5.0, 4.0]
-    low, high = stats.t.interval(0.95, 2, loc=5.0, scale=stats.sem(points))
-    assert found.difference == pytest.approx((5.0, low, high))
-    assert (found.n_pairs, found.verdict) == (3, HOLDS)
+    points = [5.5, 4.0]  # problem a has two seeds
+    low, high = stats.t.interval(0.95, 1, loc=4.75, scale=stats.sem(points))
+    assert found.difference == pytest.approx((4.75, low, high))
+    assert (found.n_pairs, found.n_problems, found.verdict) == (3, 2, UNDECIDED)
     assert found.paper is not None
-    assert found.cells()[1] == HOLDS
+    assert found.cells()[1:4:2] == (UNDECIDED, "2")
+
+
+def outcome(mean, spread, within=None, behind=0.0, n=6):
+    """What differences with this mean and spread show, without a correction."""
+    values = mean + spread * np.linspace(-1, 1, n)
+    p_values = outcome_p_values(ProblemDifferences(values), within, behind)
+    return next((name for name in OUTCOMES if p_values[name] <= 0.05), UNDECIDED)
 
 
 @pytest.mark.parametrize(
-    ("interval", "within", "said"),
+    ("mean", "spread", "within", "expected"),
     [
-        ((2, 1, 3), None, HOLDS),
-        ((-2, -3, -1), None, FAILS),
-        ((0, -1, 1), None, UNDECIDED),
-        ((0, -1, 1), 2.0, HOLDS),
-        ((4, 3, 5), 2.0, FAILS),
-        ((1, -1, 3), 2.0, UNDECIDED),
+        (2.0, 0.5, None, HOLDS),
+        (-2.0, 0.5, None, FAILS),
+        (0.1, 0.5, None, NO_EFFECT),
+        (0.0, 9.0, None, UNDECIDED),
+        (0.0, 0.5, 2.0, HOLDS),
+        (4.0, 0.5, 2.0, FAILS),
+        (1.5, 3.0, 2.0, UNDECIDED),
     ],
 )
-def test_the_interval_decides(interval, within, said):
-    assert verdict(tuple(map(float, interval)), within) == said
+def test_four_outcomes(mean, spread, within, expected):
+    assert outcome(mean, spread, within) == expected
+
+
+def test_as_good_or_better_allows_some_points_behind():
+    assert outcome(-0.5, 0.5, behind=2.0) == HOLDS
+    assert outcome(5.0, 0.5, behind=2.0) == HOLDS
+    assert outcome(-4.0, 0.5, behind=2.0) == FAILS
+    assert outcome(-2.0, 1.0, behind=2.0) == UNDECIDED
+
+
+def many_problems(differences):
+    """A suite of one method with a line for each problem: none at 50 %, bins better by the differences."""
+    names = [f"p{number}" for number in range(len(differences))]
+    values = {("simgcd: nonerival", name, 0): 0.5 for name in names}
+    values |= {("simgcd: binsrival", name, 0): 0.5 + d / 100 for name, d in zip(names, differences, strict=True)}
+    return dict.fromkeys(names, "") | {name: name for name in names}, lines_of(values)
+
+
+def test_more_claims_need_smaller_p_values():
+    columns, lines = many_problems([1.0, 4.0, 2.0, 3.0, 0.2])
+    claims = [Claim(f"claim {number}", ("bins",), ("none",)) for number in range(20)]
+    (alone,) = verdicts(replace(suite_of(claims[0]), columns=columns), lines, others)
+    together = verdicts(replace(suite_of(*claims), columns=columns), lines, others)
+    assert alone.verdict == HOLDS
+    assert {each.verdict for each in together} == {UNDECIDED}
+
+
+def test_size_that_the_paper_prints_may_be_excluded():
+    columns, lines = many_problems([30.0, 31.0, 29.0, 30.5])
+    (found,) = verdicts(replace(suite_of(Claim("bins", ("bins",), ("none",))), columns=columns), lines, others)
+    assert found.is_paper_excluded
+    assert found.cells()[-1].endswith(", excluded")
+    (close,) = verdicts(suite_of(Claim("bins", ("bins",), ("none",))), lines_of(VALUES), others)
+    assert close.is_paper_excluded is False, "two problems have a very wide interval"
+
+
+def test_method_that_has_not_converged_does_not_count_with_others():
+    claim = Claim("bins helps", ("bins",), ("none",))
+    suite, lines = with_methods(claim), lines_of(TWO_METHODS)
+    for line in lines:
+        line |= {"n_target": 20, "n_used": 14 if line["setting"].startswith("mugcd") else 20}
+    assert not is_converged(suite, lines, "mugcd")
+    whole, first, second = verdicts(suite, lines, others)
+    assert whole.left_out == ("mugcd",)
+    assert whole.difference == first.difference
+    assert second.method == "mugcd"
+    assert "without mugcd: not converged" in whole.cells()[0]
 
 
 def test_several_rows_count_as_their_mean_where_all_of_them_were_run():
     claim = Claim("both help", ("bins", "beta"), ("none",))
     (found,) = verdicts(suite_of(claim), lines_of(VALUES), others)
     assert (found.n_pairs, found.verdict) == (1, NOT_RUN)
-    assert found.difference is None, "one pair has no interval"
+    assert found.difference is None, "one problem has no interval"
 
 
 def test_guides_targets_groups_and_other_methods_are_kept_apart():
@@ -81,9 +147,8 @@ def test_guides_targets_groups_and_other_methods_are_kept_apart():
     on_dogs = Claim("bins helps", ("bins",), ("none",), targets=("dogs",))
     assert verdicts(suite_of(on_dogs), lines_of(VALUES), others)[0].n_pairs == 1
     errors = Claim("few", ("bins",), ("bins",), group="new", than_group="new_as_old")
-    assert verdicts(suite_of(errors), lines_of(VALUES), others)[0].difference[0] == pytest.approx(
-        100 * 0.5233 - 10, abs=0.1
-    )
+    (found,) = verdicts(suite_of(errors), lines_of(VALUES), others)
+    assert found.difference[0] == pytest.approx((46.5 + 34.0) / 2)
     plain = Claim("k-means is better", ("none",), ("bins",), than_method="simgcd")
     assert verdicts(suite_of(plain), lines_of(VALUES), others)[0].n_pairs == 1
 
@@ -100,12 +165,12 @@ def test_claim_can_compare_two_tables():
 
 def test_a_comparison_with_k_means_keeps_the_roles_of_the_pool_apart():
     claim = Claim("k-means is better", ("none",), ("bins",), than_method="simgcd")
-    both = VALUES | {("kmeans: nonerival", "a", 1): 0.11}
-    both |= {("simgcd: binsguide", "a", seed): 0.90 + seed / 10 for seed in (0, 1)}
+    both = VALUES | {("kmeans: nonerival", "b", 0): 0.11}
+    both |= {("simgcd: binsguide", problem, 0): value for problem, value in (("a", 0.9), ("b", 0.8))}
     (rival,) = verdicts(suite_of(claim), lines_of(both), others)
     (guide,) = verdicts(suite_of(claim), lines_of(both), others, is_guide=True)
-    assert rival.difference[0] == pytest.approx(10.5 - 56.5)
-    assert guide.difference[0] == pytest.approx(10.5 - 95.0)
+    assert rival.difference[0] == pytest.approx((10 - 56 + 11 - 44) / 2)
+    assert guide.difference[0] == pytest.approx((10 - 90 + 11 - 80) / 2)
 
 
 def test_only_claims_about_rows_with_a_pool_are_judged_for_guides():
@@ -120,23 +185,23 @@ def with_methods(*claims, methods=("simgcd", "mugcd")):
 
 
 TWO_METHODS = {
-    (f"{method}: {row}rival", "a", seed): value + seed / 100
+    (f"{method}: {row}rival", problem, 0): value + (problem == "b") / 100
     for (method, row), value in {
         ("simgcd", "none"): 0.50, ("simgcd", "bins"): 0.60, ("simgcd", "beta"): 0.55,
         ("mugcd", "none"): 0.70, ("mugcd", "bins"): 0.65, ("mugcd", "beta"): 0.80,
     }.items()
-    for seed in (0, 1)
+    for problem in "ab"
 }  # fmt: skip
 
 
 def test_each_method_is_also_judged_alone_where_there_are_several():
     claim = Claim("bins helps", ("bins",), ("none",))
     whole, first, second = verdicts(with_methods(claim), lines_of(TWO_METHODS), others)
-    assert (whole.method, whole.n_pairs, whole.verdict) == ("", 4, UNDECIDED)
+    assert (whole.method, whole.n_pairs, whole.n_problems) == ("", 4, 2)
     assert whole.difference[0] == pytest.approx(2.5)
-    assert [(each.method, each.verdict, each.n_pairs) for each in (first, second)] == [
-        ("simgcd", HOLDS, 2),
-        ("mugcd", FAILS, 2),
+    assert [(each.method, each.difference[0] > 0, each.n_problems) for each in (first, second)] == [
+        ("simgcd", True, 2),
+        ("mugcd", False, 2),
     ]
     assert first.cells()[0] == "the same, simgcd alone"
     assert first.paper != second.paper, "from the rows of that method"
@@ -148,23 +213,27 @@ def test_a_method_that_is_said_to_be_the_best_is_compared_with_each():
     assert {first.method: first.difference[0], second.method: second.difference[0]} == pytest.approx(
         {"simgcd": 30.0, "mugcd": 10.0}
     )
-    assert (whole.verdict, whole.difference, whole.method) == (HOLDS, second.difference, ""), "the closest is shown"
-    worse = TWO_METHODS | {("simgcd: nonerival", "a", seed): 0.90 + seed / 100 for seed in (0, 1)}
-    assert verdicts(with_methods(best), lines_of(worse), others)[0].verdict == FAILS, "one is enough"
+    assert (whole.difference, whole.method) == (second.difference, ""), "the closest is shown"
+    worse = TWO_METHODS | {("simgcd: nonerival", problem, 0): 0.90 for problem in "ab"}
+    assert verdicts(with_methods(best), lines_of(worse), others)[0].difference[0] < 0, "one is enough"
 
 
 def test_missing_rival_leaves_a_claim_open():
     best = Claim("mugcd is best", ("beta",), ("beta",), method="mugcd")
     (found,) = verdicts(with_methods(best), lines_of(TWO_METHODS), others)
-    assert (found.n_pairs, found.verdict) == (2, HOLDS)
+    assert (found.n_pairs, found.n_problems) == (2, 2)
     assert found.difference[0] == pytest.approx(25.0)
-    once = {key: value for key, value in TWO_METHODS.items() if key[0] != "simgcd: betarival" or key[2] == 0}
+    once = {key: value for key, value in TWO_METHODS.items() if key[0] != "simgcd: betarival" or key[1] == "a"}
     (found,) = verdicts(with_methods(best), lines_of(once), others)
     assert (found.verdict, found.difference) == (NOT_RUN, None)
 
 
-def test_as_good_or_better_allows_some_points_behind():
-    assert verdict((-0.5, -1.5, 0.5), behind=2.0) == HOLDS
-    assert verdict((5.0, 4.0, 6.0), behind=2.0) == HOLDS
-    assert verdict((-4.0, -5.0, -3.0), behind=2.0) == FAILS
-    assert verdict((-2.0, -3.0, -1.0), behind=2.0) == UNDECIDED
+def test_settings_are_the_rows_of_a_suite_that_is_no_table():
+    settings = tuple(SuiteSetting(name, {"selector": name}) for name in ("none", "bins"))
+    problems = tuple(SuiteProblem(f"p{number}", "glyphs") for number in range(5))
+    suite = Suite("study", "", {}, problems, settings, claims=(Claim("bins helps", ("bins",), ("none",)),))
+    values = {("none", f"p{number}", 0): 0.5 for number in range(5)}
+    values |= {("bins", f"p{number}", 0): 0.6 + number / 100 for number in range(5)}
+    (found,) = verdicts(suite, lines_of(values), others)
+    assert (found.n_problems, found.verdict, found.paper) == (5, HOLDS, None)
+    assert found.difference[0] == pytest.approx(12.0)

@@ -24,8 +24,7 @@ def split(tmp_path_factory):
         ["data", "glyphs", "--out", str(folder / "italic"), "--scripts", "old-italic", "--per-class", "3"],
         ["data", "split", str(folder / "hebrew"), "--out", str(folder / "split")],
     ):
-        done = CliRunner().invoke(main, args)
-        assert done.exit_code == 0, done.output
+        invoke(args)
     return folder
 
 
@@ -35,9 +34,15 @@ def run(split, tmp_path_factory):
     out = tmp_path_factory.mktemp("run") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-        done = CliRunner().invoke(main, [*asked(split, out), "--pool", str(split / "italic"), "--json"])
-    assert done.exit_code == 0, done.output
+        done = invoke([*asked(split, out), "--pool", str(split / "italic"), "--json"])
     return out, json.loads(done.stdout)
+
+
+def invoke(words, exit_code=0):
+    """Call the command line and check its exit code."""
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == exit_code, done.output
+    return done
 
 
 def asked(split, out) -> list[str]:

@@ -38,7 +38,7 @@ def stores(tmp_path):
     return tmp_path
 
 
-def test_select_gives_weights_reasons_the_figure_and_the_page(stores, largest):
+def test_select_writes_weights_reasons_figure_and_page(stores, largest):
     words = ["select", stores / "birds", "--target", stores / "target", "--selector", "largest", "--n-largest", 2]
     files = ["--out", stores / "w.parquet", "--figures", stores / "figures", "--html", stores / "page.html"]
     said = call(*words, *files, "--stability", 2)
@@ -54,13 +54,13 @@ def test_select_gives_weights_reasons_the_figure_and_the_page(stores, largest):
     assert json.loads(call(*words, "--json"))["classes"][3]["place"] == 0
 
 
-def test_help_knows_it(largest):
+def test_help_lists_an_added_selector(largest):
     text = " ".join(call("select", "--help").split())
     assert "largest keeps the classes with the most images" in text
     assert "largest: how many of the largest classes to keep (3)." in text
 
 
-def test_discover_weighs_its_pool_with_it(tmp_path, largest, monkeypatch):
+def test_discover_uses_an_added_selector(tmp_path, largest, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     for script, n in (("hebrew", 2), ("old-italic", 2)):
         call("data", "glyphs", "--out", tmp_path / script, "--scripts", script, "--per-class", n)

@@ -195,7 +195,7 @@ def test_unwritable_folder_is_reported(photos):
     assert (done.exit_code, "cannot be written" in done.stderr) == (1, True)
 
 
-def test_help_says_what_fails_and_shows_examples():
+def test_help_lists_problems_and_examples():
     done = run("--help")
     for part in ("Problems, exit code 1", "Remarks, exit code 0", "justright audit birds --near 2"):
         assert part in done.stdout

@@ -36,10 +36,10 @@ def test_cache_lists_and_clears_banks_and_leftovers(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     call(*discover(tmp_path / "run", "--set", "views=3"))
     (bank,) = [each for each in banks() if each["transform"] == "weak"]
-    assert (bank["backbone"], bank["precision"], bank["images"], bank["views"]) == ("glyph_vit", "float16", 64, 3)
+    assert (bank["backbone"], bank["precision"], bank["views"]) == ("glyph_vit", "float16", 64 * 3)
     assert bank["bytes"] > 64 * 3 * 4000
     assert bank["name"] in call("cache", "list")
-    half = left_by_a_dead_process(tmp_path / "home" / "banks" / bank["name"] / "rows000000-view000.npy")
+    half = left_by_a_dead_process(tmp_path / "home" / "banks" / bank["name"] / "a.block")
     half.write_bytes(bytes(5000))
     listed = json.loads(call("cache", "list", "--json"))
     assert listed["leftovers"] == {"files": [str(half)], "bytes": 5000}
@@ -47,7 +47,7 @@ def test_cache_lists_and_clears_banks_and_leftovers(tmp_path, monkeypatch):
     freed = json.loads(call("cache", "clear", "--limit", "1GB", "--json"))
     assert (freed["leftovers"], freed["banks"], freed["features"]) == (5000, 0, 0)
     assert not half.exists()
-    for shard in half.parent.glob("*.npy"):
+    for shard in half.parent.glob("*.block"):
         os.utime(shard, (2**32, 2**32))
     features = listed["bytes"]
     gc.collect()  # the run was in this process: its banks are read until they are forgotten

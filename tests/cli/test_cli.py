@@ -39,7 +39,7 @@ def help_of(name: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "option"), OPTIONS, ids=[f"{name} {option.opts[0]}" for name, option in OPTIONS])
-def test_every_option_says_in_three_words_or_more_what_it_is_for(name, option):
+def test_every_option_has_help_of_three_words_or_more(name, option):
     assert option.help, f"{name} {option.opts[0]} has no help"
     assert len(option.help.split()) >= 3, f"{name} {option.opts[0]}: {option.help!r} does not say what it does"
 
@@ -76,37 +76,37 @@ def run_with(error: BaseException, monkeypatch) -> object:
     return CliRunner().invoke(main, ["failing"])
 
 
-def test_an_error_that_a_user_can_mend_is_one_message(monkeypatch):
+def test_user_errors_show_one_message(monkeypatch):
     done = run_with(JustrightError("three eyes", expected="two"), monkeypatch)
     assert (done.exit_code, done.stderr) == (1, "Error: three eyes\nExpected: two\n")
 
 
-def test_a_place_that_cannot_be_written_is_one_message(monkeypatch):
+def test_unwritable_output_shows_one_message(monkeypatch):
     done = run_with(PermissionError(errno.EACCES, "Permission denied", "/attic/k.json"), monkeypatch)
     assert done.exit_code == 1
     assert "/attic/k.json cannot be written or read: Permission denied" in done.stderr
     assert "name another place" in done.stderr
 
 
-def test_what_nobody_expected_keeps_its_traceback(monkeypatch):
+def test_unexpected_errors_keep_their_traceback(monkeypatch):
     done = run_with(ZeroDivisionError("a bug"), monkeypatch)
     assert isinstance(done.exception, ZeroDivisionError)
 
 
-def test_ctrl_c_ends_with_its_own_exit_code(monkeypatch):
+def test_interrupt_has_its_own_exit_code(monkeypatch):
     done = run_with(KeyboardInterrupt(), monkeypatch)
     assert done.exit_code == 130
     assert "Stopped." in done.stderr
 
 
-def test_a_full_disk_says_what_was_written_and_how_to_go_on():
+def test_full_disk_names_the_file_and_how_to_resume():
     said = message_of(OSError(errno.ENOSPC, "No space left on device", "/run/tuned.npy")).splitlines()
     assert said[0] == "/run/tuned.npy cannot be written: No space left on device"
-    assert said[1].startswith("Try: free some room (`justright cache list`")
+    assert said[1].startswith("Try: free some disk space (`justright cache list`")
     assert said[1].endswith("the same command again: what was finished is kept")
 
 
-def test_a_limit_without_a_name_is_still_said():
+def test_size_limit_without_a_file_name_is_reported():
     said = message_of(OSError(errno.EFBIG, "File too large"))
     assert said.startswith("a file cannot be written: File too large\nTry: allow larger files")
 
@@ -134,7 +134,7 @@ def test_a_shell_completes_commands_options_and_their_values():
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_shell_of_the_docs_is_told_how_to_complete(shell):
+def test_docs_have_completion_for_every_shell(shell):
     docs = (Path(__file__).parents[2] / "docs" / "howto" / "stages.md").read_text(encoding="utf-8")
     assert f"_JUSTRIGHT_COMPLETE={shell}_source justright" in docs
     done = CliRunner().invoke(main, [], prog_name="justright", env={"_JUSTRIGHT_COMPLETE": f"{shell}_source"})

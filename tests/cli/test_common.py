@@ -18,12 +18,10 @@ from justright.cli.common import (
     Output,
     network_options,
     opened_engine,
-    own_folder,
     seed_option,
 )
 from justright.data.catalog import DATA_SETS
 from justright.data.opening import open_images
-from justright.runs.owner import OwnedError
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import ENGINES
 from justright.utils.registry import Registry
@@ -70,7 +68,7 @@ def test_choices_follow_the_registry_without_imports():
     assert "cat  an animal that sleeps" in text
 
 
-def test_an_option_may_bring_its_own_heading():
+def test_option_has_its_own_heading():
     option = click.Option(["--depth"], help="How deep it is.")
     option.heading = "Shape"
     text = CliRunner().invoke(Command("dig", params=[option]), ["--help"]).output
@@ -78,23 +76,10 @@ def test_an_option_may_bring_its_own_heading():
     assert places == sorted(places)
 
 
-def test_the_kinds_of_sources_are_those_that_can_be_opened():
+def test_listed_sources_can_be_opened():
     (example,) = [name for name in DATA_SETS if f"{name}:" in SOURCES["NAME:FOLDER"]]
     assert example == "cub"
     assert len(open_images("glyphs")) > 0
-
-
-def test_first_process_locks_the_folder_until_the_command_ends(tmp_path, monkeypatch):
-    @click.command()
-    def write() -> None:
-        own_folder(tmp_path)
-        own_folder(tmp_path)
-
-    done = CliRunner().invoke(write)
-    assert isinstance(done.exception, OwnedError)
-    assert list(tmp_path.iterdir()) == []
-    monkeypatch.setenv("RANK", "1")
-    assert CliRunner().invoke(write).exit_code == 0
 
 
 def test_engine_opens_with_its_workers(monkeypatch):
@@ -105,7 +90,7 @@ def test_engine_opens_with_its_workers(monkeypatch):
         assert engine is None
 
 
-def test_features_lie_in_a_folder_or_at_an_address(tmp_path):
+def test_features_are_a_folder_or_an_address(tmp_path):
     found = []
     features_option = click.option("--features", multiple=True, type=STORE)
     given = click.command("given")(features_option(lambda features: found.extend(features)))
@@ -141,7 +126,7 @@ def every_command(group, context, above=()):
             yield " ".join((*above, name)), command
 
 
-def test_what_is_written_in_the_end_is_checked_at_the_start(tmp_path):
+def test_outputs_are_checked_at_the_start(tmp_path):
     (tmp_path / "file").write_text("in the way")
     found = {}
     for name, command in every_command(main, click.Context(main)):
@@ -157,14 +142,14 @@ def test_what_is_written_in_the_end_is_checked_at_the_start(tmp_path):
     assert found == WRITTEN
 
 
-def test_a_name_that_ends_like_another_format_is_refused(tmp_path):
+def test_wrong_file_ending_raises(tmp_path):
     option = click.Option(["--figure"], type=OUT_SVG)
     with pytest.raises(JustrightError, match=r"(?s)--figure .*k.png.*a name that ends in .svg"):
         OUT_SVG.convert(str(tmp_path / "k.png"), option, None)
     assert OUT_SVG.convert(str(tmp_path / "K.SVG"), option, None).name == "K.SVG"
 
 
-def test_an_engine_without_its_package_is_refused_when_it_is_named(monkeypatch):
+def test_engine_without_its_package_raises(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     for words in (["audit", "nowhere"], ["extract", "nowhere", "--out", "x"], ["select", "x", "--target", "x"]):
         done = CliRunner().invoke(main, [*words, "--engine", "ray"])

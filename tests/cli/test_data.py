@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.cli.conftest import invoke
 
 from justright.cli import main
 from justright.data.catalog import DATA_SETS
@@ -101,27 +102,24 @@ def test_help_has_examples(arguments: tuple[str, ...]) -> None:
 def test_glyphs_are_written_as_class_folders(tmp_path):
     out = tmp_path / "letters"
     words = ["data", "glyphs", "--out", str(out), "--per-class", "2", "--scripts", "digits", "--json"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
+    done = invoke(words)
     assert json.loads(done.stdout) == {"images": 20, "classes": 10, "written": 20, "folder": str(out)}
     assert len(list(out.rglob("*.png"))) == 20
 
 
 def test_unknown_script_shows_no_traceback(tmp_path):
-    done = CliRunner().invoke(main, ["data", "glyphs", "--out", str(tmp_path), "--scripts", "klingon"])
-    assert done.exit_code == 1
+    done = invoke(["data", "glyphs", "--out", str(tmp_path), "--scripts", "klingon"], 1)
     assert "klingon" in done.output
     assert "Traceback" not in done.output
 
 
 def split_of(tmp_path, *words):
     source = "glyphs:per_class=2,scripts=hebrew+faces+ogham"
-    done = CliRunner().invoke(main, ["data", "split", source, "--out", str(tmp_path), "--json", *words])
-    assert done.exit_code == 0, done.output
+    done = invoke(["data", "split", source, "--out", str(tmp_path), "--json", *words])
     return json.loads(done.stdout)
 
 
-def test_split_says_by_which_rule_classes_are_old(tmp_path):
+def test_split_names_the_rule_for_old_classes(tmp_path):
     found = split_of(tmp_path)
     assert (found["old_classes"], found["new_classes"]) == (29, 30)
     assert found["rule"] == "a random half of the classes is old"

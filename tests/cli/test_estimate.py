@@ -31,7 +31,7 @@ def run(*words: object):
     return CliRunner().invoke(main, ["estimate", *map(str, words)])
 
 
-def test_the_combined_answer_comes_first_and_the_others_beside_it(stores):
+def test_combined_estimate_comes_first(stores):
     done = run(stores / "labeled", "--target", stores / "target", "--max-k", 20, "--figure", stores / "k.svg")
     assert done.exit_code == 0, done.output
     places = [done.stdout.index(name) for name in COUNTERS]
@@ -78,7 +78,7 @@ def test_the_estimates_go_to_a_file(stores):
     assert list(json.loads((stores / "k.json").read_text())["estimates"]) == ["mixture"]
 
 
-def test_a_store_without_labels_is_refused_without_a_traceback(stores):
+def test_store_without_labels_raises(stores):
     done = run(stores / "blind", "--target", stores / "target")
     assert done.exit_code == 1
     assert "none of the labeled images has a label" in done.output
@@ -109,7 +109,7 @@ def test_the_answer_is_a_sentence(estimates, intervals, said):
         (["--figure", "k.png"], "a name that ends in .svg"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_counted(stores, monkeypatch, words, said):
+def test_invalid_options_raise_before_counting(stores, monkeypatch, words, said):
     for counter in COUNTER_CLASSES.values():
         monkeypatch.setattr(counter, "fit", lambda *_, **__: pytest.fail("counting has begun"))
     done = run(stores / "labeled", "--target", stores / "target", *words)
@@ -117,7 +117,7 @@ def test_what_cannot_be_is_refused_before_anything_is_counted(stores, monkeypatc
     assert said in done.output
 
 
-def test_a_target_is_counted_without_any_label_and_the_interval_is_wide(stores):
+def test_estimate_without_labels_has_a_wide_interval(stores):
     done = run("--target", stores / "target", "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)

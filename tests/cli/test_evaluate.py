@@ -28,7 +28,7 @@ def run(*arguments: object):
     return CliRunner().invoke(main, ["evaluate", *map(str, arguments)])
 
 
-def test_says_the_scores_in_one_line_and_the_errors_as_a_table(files):
+def test_prints_scores_and_a_table_of_errors(files):
     predictions, truth, _, y_true, y_pred = files
     done = run(predictions, "--truth", truth)
     assert done.exit_code == 0, done.output
@@ -36,7 +36,7 @@ def test_says_the_scores_in_one_line_and_the_errors_as_a_table(files):
     assert "new as old" in done.stdout
 
 
-def test_writes_what_is_asked_for(files, tmp_path):
+def test_writes_requested_files(files, tmp_path):
     predictions, truth, *_ = files
     out, errors, confusion = tmp_path / "scores.json", tmp_path / "errors.svg", tmp_path / "confusion.svg"
     done = run(predictions, "--truth", truth, "--json", "--out", out, "--errors", errors, "--confusion", confusion)
@@ -48,7 +48,7 @@ def test_writes_what_is_asked_for(files, tmp_path):
     assert ET.parse(confusion).getroot().tag.endswith("svg")
 
 
-def test_checks_stand_in_for_truth(files):
+def test_checked_sample_replaces_the_truth(files):
     predictions, _, checks, y_true, y_pred = files
     expected = estimate_accuracy(np.arange(40), (y_true == y_pred)[:40], 200)
     assert run(predictions, "--checked", checks).stdout.strip() == str(expected)
@@ -56,7 +56,7 @@ def test_checks_stand_in_for_truth(files):
     assert run(predictions, "--checked", checks, "--by-cluster").exit_code == 0
 
 
-def test_mistakes_end_in_a_message_without_a_traceback(files, tmp_path):
+def test_user_errors_show_one_message(files, tmp_path):
     predictions, truth, checks, *_ = files
     assert "needs --checked" in run(predictions, "--truth", truth, "--by-cluster").output
     assert "--truth or --checked" in run(predictions).output
@@ -70,7 +70,7 @@ def test_mistakes_end_in_a_message_without_a_traceback(files, tmp_path):
     assert "Traceback" not in done.output
 
 
-def test_images_whose_label_was_given_are_not_scored_and_that_is_said(tmp_path):
+def test_given_labels_are_not_scored(tmp_path):
     (tmp_path / "p.csv").write_text("path,category,source\na,cat,given\nb,cat,predicted\nc,new-001,predicted\n")
     (tmp_path / "t.csv").write_text("path,class_name,is_old\na,dog,1\nb,cat,1\nc,emu,0\n")
     done = CliRunner().invoke(main, ["evaluate", str(tmp_path / "p.csv"), "--truth", str(tmp_path / "t.csv")])

@@ -67,7 +67,7 @@ def test_bad_images_are_shown(call, make_tree, tmp_path):
     assert "1 of 4 images of photos are bad" in text
 
 
-def test_other_features_are_refused_and_replaced_on_demand(call, make_tree, tmp_path):
+def test_other_features_are_replaced_only_with_overwrite(call, make_tree, tmp_path):
     out = tmp_path / "t"
     call("extract", make_tree({"cats": 3}), "--out", out)
     text = call("extract", make_tree({"dogs": 2}, "more"), "--out", out, exit_code=1)
@@ -84,7 +84,7 @@ def test_other_features_are_refused_and_replaced_on_demand(call, make_tree, tmp_
         (["{photos}", "--device", "abacus"], "the device 'abacus' cannot be used"),
     ],
 )
-def test_mistakes_are_told_in_one_message(call, make_tree, tmp_path, words, said):
+def test_user_errors_show_one_message(call, make_tree, tmp_path, words, said):
     photos = make_tree({"cats": 1})
     words = [word.format(photos=photos) for word in words]
     text = call("extract", *words, "--out", tmp_path / "t", exit_code=1)
@@ -103,37 +103,37 @@ def test_extract_chooses_a_backbone_and_a_started_store_keeps_it(make_tree, tmp_
     assert "Network: glyph_vit (as before)." in done.output
 
 
-def test_an_unknown_backbone_is_told(call, make_tree, tmp_path):
+def test_unknown_backbone_raises(call, make_tree, tmp_path):
     text = call("extract", make_tree({"cats": 1}), "--out", tmp_path / "t", backbone="vit_nonsense", exit_code=1)
     assert "no backbone is called 'vit_nonsense'" in text
 
 
-def test_a_place_that_cannot_be_written_is_told(call, make_tree, tmp_path):
+def test_unwritable_output_raises(call, make_tree, tmp_path):
     (tmp_path / "file").write_text("in the way")
     text = call("extract", make_tree({"cats": 1}), "--device", "cpu", "--out", tmp_path / "file" / "t", exit_code=1)
     assert text.strip().startswith("Error: ")
     assert "Not a directory" in text
 
 
-def test_ctrl_c_keeps_what_was_finished(call, make_tree, tmp_path, monkeypatch):
+def test_interrupt_keeps_finished_files(call, make_tree, tmp_path, monkeypatch):
     photos = make_tree({"cats": 40})
 
-    def stop(self, rows, *rest):
-        if self.next_row:
+    def stop(path, *rest):
+        if path.name == "000001.block":
             raise KeyboardInterrupt
-        return original(self, rows, *rest)
+        return original(path, *rest)
 
-    original = extraction.Extraction._finish_shard
-    monkeypatch.setattr(extraction.Extraction, "_finish_shard", stop)
+    original = extraction.write_block
+    monkeypatch.setattr(extraction, "write_block", stop)
     assert "Stopped." in call("extract", photos, "--out", tmp_path / "t", exit_code=130)
     monkeypatch.undo()
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
-    assert len((tmp_path / "t" / "shards.jsonl").read_text().splitlines()) == 1
+    assert len(list((tmp_path / "t" / "parts").glob("*.block"))) == 1
     call("extract", photos, "--out", tmp_path / "t")
     assert len(FeatureTable.open(tmp_path / "t")) == 40
 
 
-def test_the_help_lists_every_backbone_that_has_a_name(call):
+def test_help_lists_every_backbone(call):
     said = call("extract", "--help")
     for name in BACKBONES:
         assert f"\n  {name} " in said

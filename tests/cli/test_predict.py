@@ -8,15 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from PIL import Image
-from tests.cli.conftest import asked
+from tests.cli.conftest import asked, invoke
 
 from justright.cli import main
 from justright.data import open_images
 
 
 def call(*words):
-    done = CliRunner().invoke(main, [str(word) for word in words])
-    assert done.exit_code == 0, done.output
+    invoke([str(word) for word in words])
 
 
 def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monkeypatch):
@@ -24,8 +23,7 @@ def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monke
     out, _ = run
     network = tmp_path / "tuned.safetensors"
     args = ["predict", str(out), str(split / "hebrew"), "--out", str(tmp_path / "p.csv"), "--neither", "0.1"]
-    done = CliRunner().invoke(main, [*args, "--save-backbone", str(network), "--json"])
-    assert done.exit_code == 0, done.output
+    invoke([*args, "--save-backbone", str(network), "--json"])
     with (tmp_path / "p.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 22 * 8
@@ -50,29 +48,27 @@ def test_predict_prints_expected_number_of_right_images(run, split, tmp_path, mo
     assert last.endswith(said)
 
 
-def test_files_that_get_no_row_are_counted(run, split, tmp_path, monkeypatch):
+def test_skipped_files_are_counted(run, split, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     photos = tmp_path / "photos"
     shutil.copytree(split / "hebrew", photos)
     (photos / "notes.txt").write_text("to sort")
     (photos / "broken.png").write_bytes(b"")
     words = ["predict", str(run[0]), str(photos), "--out", str(tmp_path / "p.csv")]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
+    done = invoke(words)
     text = " ".join(done.output.split())
     assert "1 file was skipped: 1 not recognized by name (notes.txt)" in text
-    assert "1 that cannot be read left out" in text
+    assert "1 unreadable left out" in text
     found = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
     assert (found["images"], found["unreadable"], found["not recognised by name"]) == (22 * 8, 1, 1)
 
 
-def test_a_folder_without_a_run_is_told(tmp_path):
-    done = CliRunner().invoke(main, ["predict", str(tmp_path), "glyphs", "--out", str(tmp_path / "p.csv")])
-    assert done.exit_code == 1
+def test_folder_without_a_run_raises(tmp_path):
+    done = invoke(["predict", str(tmp_path), "glyphs", "--out", str(tmp_path / "p.csv")], 1)
     assert "Traceback" not in done.output
 
 
-def test_what_cannot_be_is_refused_before_any_image_is_read(run, split, tmp_path, monkeypatch):
+def test_invalid_options_raise_before_images_are_read(run, split, tmp_path, monkeypatch):
     monkeypatch.setattr("justright.discovery.base.extract", lambda *_, **__: pytest.fail("work has begun"))
     monkeypatch.setattr("justright.features.backbone.load_backbone", lambda *_, **__: pytest.fail("work has begun"))
     (tmp_path / "file").write_text("in the way")
@@ -88,11 +84,10 @@ def test_what_cannot_be_is_refused_before_any_image_is_read(run, split, tmp_path
         assert said in done.output
 
 
-def test_an_image_that_was_labeled_in_the_run_keeps_its_label(run, split, tmp_path, monkeypatch):
+def test_labeled_image_keeps_its_label(run, split, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
     out, _ = run
-    done = CliRunner().invoke(main, ["predict", str(out), str(split / "hebrew"), "--out", str(tmp_path / "p.parquet")])
-    assert done.exit_code == 0, done.output
+    invoke(["predict", str(out), str(split / "hebrew"), "--out", str(tmp_path / "p.parquet")])
     labeled = open_images(split / "split" / "labeled.parquet")
     given = dict(zip(labeled.content_ids(), labeled.table["class_name"].to_pylist(), strict=True))
     rows = pq.read_table(tmp_path / "p.parquet").to_pylist()

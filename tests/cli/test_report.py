@@ -42,21 +42,21 @@ def test_several_runs_are_compared(runs, tmp_path):
     assert 0 < pair["share_in_matching_categories"] <= 1
 
 
-def test_key_figures_are_printed_for_a_machine(runs, tmp_path):
+def test_json_has_key_figures(runs, tmp_path):
     said = json.loads(run(runs / "beta", "--out", tmp_path / "r.html", "--json").stdout)
     assert said["k_source"] == "given"
     assert said["scores"]["all"] == json.loads((runs / "beta" / "scores.json").read_text())["all"]
 
 
 @pytest.mark.parametrize("words", [("nowhere",), (".",), ()])
-def test_what_is_no_run_is_refused_without_a_traceback(words, tmp_path, monkeypatch):
+def test_folder_without_a_run_raises(words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run(*words)
     assert done.exit_code in (1, 2)
     assert "Traceback" not in done.output
 
 
-def test_a_place_that_cannot_be_written_is_told(runs, tmp_path):
+def test_unwritable_output_raises(runs, tmp_path):
     (tmp_path / "file").write_text("")
     done = run(runs / "beta", runs / "none", "--out", tmp_path / "file" / "page.html")
     assert done.exit_code == 1

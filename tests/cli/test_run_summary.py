@@ -28,7 +28,7 @@ def run(tmp_path) -> RunFolder:
     return RunFolder.open(made.path)
 
 
-def test_a_program_gets_every_number(run, capsys):
+def test_json_has_every_number(run, capsys):
     show_result(Terminal(as_json=True), Result(run), with_report=False)
     value = json.loads(capsys.readouterr().out)
     kinds = [category.kind for category in run.predictions.categories]
@@ -43,7 +43,7 @@ def test_a_program_gets_every_number(run, capsys):
     assert value["expected_right"] == run.about["expected_right"]
 
 
-def test_a_category_without_images_is_counted_and_not_in_use(run, capsys, monkeypatch):
+def test_empty_category_is_not_in_use(run, capsys, monkeypatch):
     found = run.predictions
     in_two = replace(found, cluster=np.arange(len(found)) % 2)
     monkeypatch.setattr(RunFolder, "predictions", in_two)
@@ -52,7 +52,7 @@ def test_a_category_without_images_is_counted_and_not_in_use(run, capsys, monkey
     assert (value["n_categories"], value["n_used"]) == (len(found.categories), 2)
 
 
-def test_a_person_reads_how_many_images_are_where_and_what_to_do_next(run, capsys):
+def test_text_has_counts_and_the_next_step(run, capsys):
     show_result(Terminal(), Result(run), with_report=False)
     said = capsys.readouterr().out
     assert f"{len(run.target)} images of the target" in said
@@ -64,7 +64,7 @@ def test_a_person_reads_how_many_images_are_where_and_what_to_do_next(run, capsy
     assert f"justright review {run.path}" in said
 
 
-def test_the_report_is_written_if_it_is_wanted(run, capsys, monkeypatch):
+def test_report_is_written_if_requested(run, capsys, monkeypatch):
     asked_for = []
     monkeypatch.setattr(run_report, "write_report", lambda run, out: asked_for.append(run) or out)
     show_result(Terminal(as_json=True), Result(run))
@@ -90,7 +90,7 @@ def test_scores_come_with_backbone_source_of_k_seed_and_interval(run, capsys):
     assert value["scores"]["intervals"]["all"]
 
 
-def test_a_published_assignment_states_no_expected_number(run, capsys):
+def test_answer_of_the_method_has_no_expected_number(run, capsys):
     run.save_about(run.about | {"answer": "method", "expected_right": None})
     show_result(Terminal(), Result(RunFolder.open(run.path)), with_report=False)
     said = capsys.readouterr().out

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 
 import click
@@ -70,7 +71,7 @@ def test_values_have_the_types_of_the_parameters():
 @pytest.mark.parametrize(
     "words", [("--reduction", "7"), ("--n-clusters", "1"), ("--share", "2"), ("--alpha", "x"), ("--selector", "magic")]
 )
-def test_values_out_of_range_are_refused_by_name(words):
+def test_values_out_of_range_raise(words):
     assert f"Invalid value for '{words[0]}'" in said(*words, exit_code=2)
 
 
@@ -80,8 +81,8 @@ def test_added_selector_has_name_options_and_help(added):
     )
     assert "at least 1" in said("--n-best", "0", exit_code=2)
     text = said("--help")
-    assert "  added   keeps the best\n" in text
-    assert "  auto    takes the best\n" in text
+    assert re.search(r"^  added +keeps the best$", text, re.MULTILINE)
+    assert re.search(r"^  auto +takes the best$", text, re.MULTILINE)
     assert "added: classes to keep (3)." in text
     assert "added: how steep it is (2.5)." in " ".join(text.split())
     assert text.index("Tell what") < text.index("Selectors:")
@@ -89,18 +90,18 @@ def test_added_selector_has_name_options_and_help(added):
     assert made.get_params() == {"n_best": 4, "is_strict": False, "alpha": 2.5, "word": ""}
 
 
-def test_what_was_added_is_gone_with_its_options():
+def test_removed_selector_has_no_options():
     assert "No such option" in said("--n-best", "5", exit_code=2)
 
 
-def test_a_selector_is_made_with_what_was_given_and_the_seed():
+def test_selector_gets_options_and_seed():
     made = make_selector("bins", {"n_clusters": 5, "discard": False, "alpha": None}, seed=7)
     assert isinstance(made, BinsSelector)
     assert repr(made) == "BinsSelector(n_clusters=5, discard=False, seed=7)"
     assert make_selector("none", {"n_clusters": 5}, seed=7).get_params() == {}
 
 
-def test_a_parameter_of_another_selector_is_refused_with_its_owners():
+def test_parameter_of_another_selector_raises():
     with pytest.raises(JustrightError, match="--selector cui together with --no-discard") as error:
         checked_params("cui", {"discard": False})
     assert error.value.expected == "--no-discard belongs to bins"
@@ -109,7 +110,7 @@ def test_a_parameter_of_another_selector_is_refused_with_its_owners():
     assert checked_params(AUTO, {"n_clusters": 4}) == {}
 
 
-def test_the_official_preset_is_beta_and_nothing_else():
+def test_official_preset_is_beta_only():
     params = checked_params("beta", {"n_clusters": 4}, "official")
     assert BetaSelector(**params).get_params() == BetaSelector.official().get_params()
     for name, given in (("bins", {}), ("beta", {"alpha": 2.0})):

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from tests.contributing_examples import example
 
 from justright.cli import main
-from justright.cli.run_request import read_settings
+from justright.cli.common import read_settings
 from justright.discovery.methods import METHODS
 
 
@@ -32,7 +32,7 @@ def test_every_setting_of_a_method_is_listed_with_range_and_help(method):
     assert all(each["range"] and len(str(each["help"]).split()) >= 2 for each in found.values())
 
 
-def test_a_setting_that_would_be_refused_is_not_offered():
+def test_settings_without_effect_are_not_listed():
     assert "n_init" in listed("gcd")
     assert "n_init" not in listed("simgcd")
     assert "bank_precision" not in listed("gcd", "--scale", "paper")
@@ -44,11 +44,11 @@ def test_defaults_are_those_of_the_scale():
     assert (paper["views"]["default"], small["views"]["default"]) == ("fresh", 4)
 
 
-def test_auto_takes_the_scale_that_a_run_on_the_device_takes():
+def test_auto_scale_depends_on_the_device():
     assert "Settings of gcd at --scale small" in call("gcd", "--device", "cpu").stdout
 
 
-def test_the_settings_of_a_first_training_are_listed_under_its_name():
+def test_settings_of_a_first_training_are_nested():
     stage1 = listed("mugcd", "--scale", "full")["stage1"]["default"]
     assert isinstance(stage1, dict)
     assert stage1["n_epochs"] == 200
@@ -62,7 +62,7 @@ def test_settings_table_names_options_of_each_setting():
     assert "--epochs" not in call("kmeans", "--scale", "small").stdout
 
 
-def test_a_default_can_be_given_back_as_it_is_shown():
+def test_shown_defaults_are_valid_values():
     assert read_settings(("n_epochs=None", "decay_vectors=False", "views=fresh")) == {
         "n_epochs": None,
         "decay_vectors": False,
@@ -70,7 +70,7 @@ def test_a_default_can_be_given_back_as_it_is_shown():
     }
 
 
-def test_a_setting_of_a_method_from_outside_is_listed():
+def test_settings_of_an_added_method_are_listed():
     example("method")
     try:
         assert listed("pulled", "--scale", "full")["pull"] == {

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from justright.benchmark.claims import OUTCOMES
 from justright.benchmark.results import fingerprint
 from justright.benchmark.suite import read_suite
 from justright.cli import main
@@ -76,7 +77,7 @@ def test_lines_of_other_settings_are_said_not_passed_over():
 
 def test_a_table_and_its_claims_are_numbers_in_json():
     done = json.loads(shown("fig3", "--out", str(RESULTS), "--json").stdout)
-    assert {each["verdict"] for each in done["claims"]} <= {"holds", "does not hold", "undecided", "not run"}
+    assert {each["verdict"] for each in done["claims"]} <= {*OUTCOMES, "undecided", "not run"}
     assert len(done["claims"][0]["difference"]) == 3
     assert {each["group"] for each in done["table"]} == {"new", "new_as_old", "new_as_new"}
 
@@ -103,7 +104,7 @@ def test_a_table_as_csv_holds_what_became_of_the_claims(tmp_path):
     claims = [row for row in csv.DictReader((tmp_path / "tab2.csv").read_text().splitlines()) if row["claim"]]
     assert len({row["claim"] for row in claims}) == len(read_suite("tab2").claims)
     assert {"", "gcd", "xcon", "simgcd"} <= {row["method"] for row in claims}, "all together, and each alone"
-    assert {row["verdict"] for row in claims} <= {"holds", "does not hold", "undecided", "not run"}
+    assert {row["verdict"] for row in claims} <= {*OUTCOMES, "undecided", "not run"}
 
 
 def test_another_suite_is_shown_problem_by_problem_and_written(tmp_path):

@@ -96,16 +96,13 @@ def test_same_seed_same_result_and_more_restarts_are_never_worse():
     assert fits[0].inertia_ >= fits[1].inertia_ == fits[2].inertia_ >= fits[3].inertia_
 
 
-def test_torch_and_numpy_agree():
+def test_tensors_give_the_same_arrays():
     x, _, labels = blobs(noise=0.8)
     ours = SemiSupKMeans(10).fit(x, labels)
     theirs = SemiSupKMeans(10).fit(torch.from_numpy(x), torch.from_numpy(labels))
-    assert isinstance(theirs.labels_, torch.Tensor)
-    assert isinstance(theirs.centroids_, torch.Tensor)
-    np.testing.assert_array_equal(theirs.labels_.numpy(), ours.labels_)
-    np.testing.assert_allclose(theirs.centroids_.numpy(), ours.centroids_, rtol=1e-9)
-    assert theirs.inertia_ == pytest.approx(ours.inertia_)
-    np.testing.assert_array_equal(theirs.predict(torch.from_numpy(x[:9])).numpy(), ours.predict(x[:9]))
+    np.testing.assert_array_equal(theirs.labels_, ours.labels_)
+    np.testing.assert_array_equal(theirs.centroids_, ours.centroids_)
+    np.testing.assert_array_equal(theirs.predict(torch.from_numpy(x[:9])), ours.predict(x[:9]))
 
 
 def test_half_precision_features_are_clustered_in_single_precision():

@@ -51,8 +51,8 @@ def test_color_tells_images_of_one_shape_apart():
     red, blue = Image.new("RGB", (64, 64), "white"), Image.new("RGB", (64, 64), "white")
     ImageDraw.Draw(red).ellipse((10, 10, 50, 54), fill=(200, 60, 0))
     ImageDraw.Draw(blue).ellipse((10, 10, 50, 54), fill=(0, 60, 200))
-    hashes, colors = zip(*(look_of(image) for image in (red, blue)), strict=True)
-    alike = near_components(np.array(hashes, np.uint64), np.array(colors), 10)
+    hashes, *colors = zip(*(look_of(image) for image in (red, blue)), strict=True)
+    alike = near_components(np.array(hashes, np.uint64), np.array(colors).T, 10)
     assert alike[0] != alike[1]
 
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from justright.data import glyph_set, open_archive, open_folder, open_images
-from justright.data.folder import other_members, write_tree
+from justright.data.folder import unrecognized, write_tree
 from justright.report.page_images import contact_sheet
 from justright.utils.errors import DataError
 from justright.utils.types import UNLABELED
@@ -81,12 +81,6 @@ def test_zip_of_class_folders_needs_no_labels(tmp_path):
     assert images.classes == {0: "a", 1: "b"}
 
 
-def test_labels_may_be_beside_the_zip(tmp_path):
-    archive = zipped(tmp_path, {"1.png": b""})
-    labels = write(tmp_path / "truth.csv", "path,label\n1.png,wren\n")
-    assert open_archive(archive, labels=labels).classes == {0: "wren"}
-
-
 @pytest.mark.parametrize(
     ("members", "complaint"),
     [
@@ -130,7 +124,7 @@ def test_files_added_by_macos_are_skipped(tmp_path):
     members = {"a/1.png": b"", "__MACOSX/a/._1.png": b"", "a/._1.png": b"", ".hidden/2.png": b"", "a/notes.txt": b""}
     archive = zipped(tmp_path, members)
     assert open_archive(archive).paths == ["a/1.png"]
-    assert other_members(archive) == ["a/notes.txt"]
+    assert unrecognized(archive) == ["a/notes.txt"]
 
 
 @pytest.mark.parametrize("n_processes", [1, 2])

@@ -15,9 +15,8 @@ from PIL import Image
 from tests.data.drawn_files import drawing, file_of, put
 from tests.lost_workers import FAR_ENGINES, deadly
 
-from justright.data.audit import audit
+from justright.data.audit import audit, inspect_images
 from justright.data.decoding import format_against_suffix, format_of, hide_pillow_warnings, is_cut_off
-from justright.data.inspection import inspect_images
 from justright.data.objects import from_dataset
 from justright.data.opening import open_images
 from justright.data.quarantine import BadKind
@@ -178,10 +177,9 @@ def test_inspection_has_ids_of_good_and_reasons_of_bad_images(photos):
     images = open_images(photos)
     found = inspect_images(images)
     is_empty = [path == "cat/empty.jpg" for path in images.paths]
-    assert found.is_good.tolist() == [not empty for empty in is_empty]
-    named = [images.computed_id(row) if good else "" for row, good in enumerate(found.is_good)]
-    assert found.content_ids == named
-    assert [(image.path, image.kind) for image in found.bad.values()] == [("cat/empty.jpg", BadKind.EMPTY)]
+    named = [None if empty else images.computed_id(row) for row, empty in enumerate(is_empty)]
+    assert found["content"].to_pylist() == named
+    assert [kind for kind in found["kind"].to_pylist() if kind] == [BadKind.EMPTY.value]
 
 
 FORMATS = {"JPEG": "JPEG", "PNG": "PNG", "GIF": "GIF", "WEBP": "WebP", "BMP": "BMP", "TIFF": "TIFF"}

@@ -15,7 +15,7 @@ from PIL import Image
 from tests.conftest import picture
 
 from justright.data import ImageSet, open_images
-from justright.data.opening import unrecognized
+from justright.data.folder import unrecognized
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.hashing import hash_bytes
 

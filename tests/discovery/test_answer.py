@@ -37,7 +37,7 @@ def test_several_seeds_give_one_answer(split, backbone, bank):
     assert len(method.joint_.space.tuned) == 1, "new images are seen by one of the trainings"
 
 
-def test_a_saved_model_predicts_as_before(split, backbone, bank, tmp_path):
+def test_saved_model_predicts_the_same(split, backbone, bank, tmp_path):
     method = joined("simgcd", split, backbone, bank)
     method.save(tmp_path)
     again = METHODS["simgcd"].load(tmp_path, backbone)
@@ -52,7 +52,7 @@ def test_without_labels_the_probabilities_of_the_method_are_not_flat(split, back
     assert {category.kind for category in method.categories_} == {"discovered"}
 
 
-def test_of_too_many_labeled_images_every_class_keeps_some(monkeypatch):
+def test_subsampled_labels_keep_every_class(monkeypatch):
     monkeypatch.setattr(joint, "MOST_ANCHORS", 20)
     labels = np.concatenate([np.zeros(100, dtype=np.int64), [1], np.full(50, 2), [3]])
     places = joint._some(labels)
@@ -61,7 +61,7 @@ def test_of_too_many_labeled_images_every_class_keeps_some(monkeypatch):
     np.testing.assert_array_equal(joint._some(labels[:20]), np.arange(20))
 
 
-def test_what_a_person_gave_is_kept_and_is_sure():
+def test_given_labels_are_kept_with_confidence_1():
     rng = np.random.default_rng(0)
     features = rng.normal(size=(40, 6)).astype(np.float32)
     method = SimpleNamespace(

@@ -38,7 +38,7 @@ def test_scores_agree_with_loops(made):
     np.testing.assert_allclose(assigner.scores(features), scores_as_loops(assigner, features), atol=1e-5)
 
 
-def test_what_training_took_off_is_taken_off_again():
+def test_center_is_subtracted_from_new_images():
     center = 3 * rows(1, seed=2)[0]
     assigner, features = CategoryAssigner.of_prototypes(rows(4, seed=1), center), rows(20)
     np.testing.assert_allclose(assigner.scores(features), scores_as_loops(assigner, features), atol=1e-5)
@@ -58,7 +58,7 @@ def test_prototypes_score_by_the_cosine():
     np.testing.assert_allclose(CategoryAssigner.of_prototypes(prototypes).scores(features), cosine, atol=1e-5)
 
 
-def test_centroids_win_by_being_nearest():
+def test_nearest_centroid_wins():
     centroids, features = 0.5 * rows(6, seed=1), rows(200)
     unit = features / np.linalg.norm(features, axis=1, keepdims=True)
     distance = np.linalg.norm(unit[:, None] - centroids, axis=2)
@@ -66,7 +66,7 @@ def test_centroids_win_by_being_nearest():
     assert cluster.tolist() == distance.argmin(axis=1).tolist()
 
 
-def test_confidence_is_the_softmax_of_the_best_and_never_0():
+def test_confidence_is_the_softmax_of_the_best():
     assigner = CategoryAssigner(rows(4, seed=1), np.zeros(4, np.float32), temperature=0.3)
     cluster, confidence, best = assigner.assign(rows(50))
     scores = scores_as_loops(assigner, rows(50))
@@ -79,7 +79,7 @@ def test_confidence_is_the_softmax_of_the_best_and_never_0():
         assert ((extreme > 0) & (extreme <= 1)).all()
 
 
-def test_blocks_do_not_show():
+def test_result_does_not_depend_on_block_size():
     assigner, features = CategoryAssigner.of_prototypes(rows(3, seed=1)), rows(BLOCK_ROWS + 5)
     last = assigner.assign(features[-9:])
     for whole, part in zip(assigner.assign(features), last, strict=True):
@@ -101,7 +101,7 @@ def drawn_from(assigner, features, temperature, seed=0):
 
 
 @pytest.mark.parametrize("temperature", [0.05, 0.3, 2.0])
-def test_calibration_finds_the_temperature_that_labels_were_drawn_with(temperature):
+def test_calibration_recovers_the_true_temperature(temperature):
     assigner, features = CategoryAssigner.of_prototypes(rows(4, seed=1)), rows(6000)
     labels = drawn_from(assigner, features, temperature)
     found = assigner.calibrated(features, labels)
@@ -117,7 +117,7 @@ def calibration_error(confidence, is_right, n_bins=10):
     return float(np.average(gaps, weights=np.bincount(place)[np.unique(place)]))
 
 
-def test_calibration_lowers_the_surprise_and_changes_no_category():
+def test_calibration_improves_likelihood_and_keeps_categories():
     assigner, features = CategoryAssigner.of_centroids(rows(4, seed=1)), rows(300)
     labels = np.random.default_rng(3).integers(0, 4, 300)
     found = assigner.calibrated(features, labels)
@@ -136,13 +136,13 @@ def test_without_labeled_images_nothing_is_calibrated():
 
 
 @pytest.mark.parametrize("level", [0.01, 0.05, 0.2])
-def test_as_many_images_of_the_kind_of_the_target_fit_nowhere_as_asked(level):
+def test_level_is_the_share_of_target_images_of_no_category(level):
     assigner = CategoryAssigner.of_prototypes(rows(4, seed=1)).with_reference(rows(5000))
     _, _, best = assigner.assign(rows(5000, seed=2))
     assert assigner.is_neither(best, level).mean() == pytest.approx(level, rel=0.35)
 
 
-def test_far_away_images_fit_nowhere():
+def test_distant_images_fit_no_category():
     near = np.eye(5, dtype=np.float32)[:3]
     target = np.repeat(near, 100, axis=0) + 0.1 * rows(300)
     assigner = CategoryAssigner.of_prototypes(near).with_reference(target)
@@ -152,7 +152,7 @@ def test_far_away_images_fit_nowhere():
     assert not assigner.is_neither(best, 0.01).any()
 
 
-def test_a_level_of_0_or_no_reference_says_neither_of_nothing():
+def test_nothing_is_neither_at_level_0_or_without_reference():
     assigner = CategoryAssigner.of_prototypes(rows(4))
     best = np.full(3, -1.0, np.float32)
     assert not assigner.is_neither(best, 0.5).any()
@@ -185,7 +185,7 @@ def test_clusters_start_with_the_known_classes(split):
     ("directions", "ends_in_norm", "is_turned"),
     [("never", False, False), ("auto", True, False), ("auto", False, True), ("always", True, True)],
 )
-def test_clusters_lie_in_principal_directions_where_the_config_says_so(split, directions, ends_in_norm, is_turned):
+def test_directions_setting_clusters_in_principal_directions(split, directions, ends_in_norm, is_turned):
     data = data_of(split)
     features = features_for(data)
     learned = by_clusters(data, features, 4, Config(n_init=3, directions=directions), 1, ends_in_norm)
@@ -215,7 +215,7 @@ def test_assigns_largest_cosine_after_centering(split):
             assert label == np.argmax(cosine)
 
 
-def test_what_is_assigned_does_not_depend_on_the_number_of_threads():
+def test_assignment_does_not_depend_on_threads():
     rng = np.random.default_rng(0)
     features, labels = rng.normal(size=(9000, 500)).astype(np.float32), rng.integers(0, 40, 9000)
     found = []

@@ -36,7 +36,7 @@ def test_known_classes_come_first_and_every_image_has_a_category(method, split):
     assert method.calibrated_on_.endswith("hence too sure")
 
 
-def test_predictions_are_what_was_found_for_the_target(method, split):
+def test_predictions_match_fitted_labels(method, split):
     found = method.predictions(split.unlabeled)
     assert found.ids == split.unlabeled.ids
     assert found.cluster.tolist() == method.labels_.tolist()
@@ -69,12 +69,12 @@ def test_saved_model_predicts_the_same_on_a_fresh_backbone(method, tmp_path):
     assert (loaded.n_categories, loaded.seed) == (method.n_categories, method.seed)
 
 
-def test_the_given_backbone_is_left_as_it_was(method):
+def test_fit_does_not_change_the_given_backbone(method):
     assert method.backbone.fingerprint == backbone_of_noise().fingerprint
     assert method.backbone_.prefix_fingerprint == method.backbone.prefix_fingerprint
 
 
-def test_images_that_cannot_be_read_are_left_out(method, tmp_path):
+def test_unreadable_images_are_skipped(method, tmp_path):
     for number in range(4):
         picture(number, (20, 20)).save(tmp_path / f"{number}.png")
     (tmp_path / "2.png").write_bytes(b"no image")
@@ -83,14 +83,14 @@ def test_images_that_cannot_be_read_are_left_out(method, tmp_path):
     assert len(found.cluster) == len(found.confidence) == len(found.is_neither) == 3
 
 
-def test_a_model_of_another_method_is_refused(method, tmp_path):
+def test_load_rejects_another_method(method, tmp_path):
     method.save(tmp_path)
     other = "gcd" if method.name != "gcd" else "simgcd"
     with pytest.raises(DataError, match=f"holds a model of {method.name}"):
         METHODS[other].load(tmp_path, backbone_of_noise())
 
 
-def test_images_unlike_all_others_fit_no_category(split, backbone, bank):
+def test_outliers_fit_no_category(split, backbone, bank):
     method = learned("kmeans", split, backbone, bank)
     best = method.assigner_.assign(method.features_)[2]
     assert method.assigner_.is_neither(best - 10, 0.01).all()
@@ -114,17 +114,17 @@ def test_labels_need_not_follow_each_other(name, backbone, bank):
 
 
 @pytest.mark.parametrize(("n", "weight"), [(2, None), (0, None)])
-def test_fewer_categories_than_known_classes_are_refused(n, weight, split, backbone, bank):
+def test_fewer_categories_than_known_classes_are_rejected(n, weight, split, backbone, bank):
     with pytest.raises(DegenerateError, match=f"{n} categories for 3 known classes"):
         learned("simgcd", split, backbone, bank, n=n, weight=weight)
 
 
-def test_no_category_at_all_is_refused(split, backbone, bank):
+def test_zero_categories_are_rejected(split, backbone, bank):
     with pytest.raises(DegenerateError, match="0 categories for 0 known classes"):
         learned("simgcd", replace(split, labeled=split.labeled.take([])), backbone, bank, n=0)
 
 
-def test_a_config_of_another_method_is_rejected(split, backbone):
+def test_config_of_another_method_is_rejected(split, backbone):
     with pytest.raises(DataError, match=r"(?s)a GCDConfig for simgcd.*SimGCDConfig"):
         METHODS["simgcd"](5, backbone, config_of("gcd")).fit(split)
 
@@ -154,13 +154,13 @@ def test_held_out_images_calibrate(split, backbone, bank):
     assert sound.assigner_.temperature != sure.assigner_.temperature
 
 
-def test_a_second_fit_starts_anew(split, backbone, bank):
+def test_second_fit_starts_from_scratch(split, backbone, bank):
     method = METHODS["simgcd"](5, backbone, config_of("simgcd", n_epochs=1), bank=bank)
     first = method.fit(split).features_
     np.testing.assert_array_equal(method.fit(split).features_, first)
 
 
-def test_views_follow_the_seed_of_the_run_only_where_that_is_asked_for(split, backbone, bank, monkeypatch):
+def test_views_follow_the_seed_only_if_configured(split, backbone, bank, monkeypatch):
     asked = []
 
     def note(*args, transform, seed, **options):

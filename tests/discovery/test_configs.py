@@ -82,7 +82,7 @@ def with_setting(name):
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
-def test_what_cannot_be_is_refused_with_what_can(name, value):
+def test_invalid_settings_are_rejected_with_valid_ones(name, value):
     for config in with_setting(name):
         wrong = copy.copy(config)
         object.__setattr__(wrong, name, value)  # the type checker of the test run would come first
@@ -91,7 +91,7 @@ def test_what_cannot_be_is_refused_with_what_can(name, value):
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=list(METHODS))
-def test_ranges_are_looked_at_when_a_config_is_made(config):
+def test_config_checks_ranges(config):
     with pytest.raises(JustrightError, match=r"(?s)n_init is 0.*Expected: "):
         config.with_settings({"n_init": 0})
 
@@ -103,7 +103,7 @@ def test_every_setting_has_a_range_and_a_help_line():
     assert {item.name for item in settings} == WRONG.keys()
 
 
-def test_the_ends_of_a_range_belong_to_it():
+def test_ranges_include_their_ends():
     ends = {"n_epochs": 1, "batch_size": 1, "learning_rate": 0.0, "views": 2, "micro_batch": None}
     ends |= {"supervised_share": 0.0, "n_warmup": 0, "held_out_share": 0.0}
     assert SimGCDConfig(**ends).views == 2
@@ -115,7 +115,7 @@ def test_mugcd_validates_stage1_settings():
         MuGCDConfig().with_settings({"stage1": {"n_epochs": 0}})
 
 
-def test_an_unknown_setting_is_refused_with_those_there_are():
+def test_unknown_setting_is_rejected_with_the_valid_ones():
     with pytest.raises(JustrightError, match=r"(?s)GCDConfig has no setting 'epochs'.*n_epochs"):
         GCDConfig().with_settings({"epochs": 3})
     with pytest.raises(JustrightError, match="GCDConfig has no setting 'hidden'"):
@@ -123,7 +123,7 @@ def test_an_unknown_setting_is_refused_with_those_there_are():
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_settings_come_back_from_plain_values(name):
+def test_settings_round_trip_through_plain_values(name):
     config = METHODS[name].config_class(n_init=3)
     assert type(config)().with_settings(asdict(config)) == config
 
@@ -151,12 +151,12 @@ def test_the_small_form_changes_both_trainings_of_mugcd():
     assert (config.stage1.n_epochs, config.stage1.hidden_dim, config.stage1.n_out) == (20, 512, None)
 
 
-def test_the_published_length_depends_on_no_data():
+def test_published_length_is_independent_of_data():
     for config in (KMeansConfig(), SimGCDConfig(), MuGCDConfig()):
         assert config.fitted(10**6, 1000) == config
 
 
-def test_the_small_form_is_as_long_as_categories_and_images_ask_for():
+def test_small_length_depends_on_categories_and_images():
     small = SimGCDConfig().small()
 
     def steps(n_images, n_categories):
@@ -176,13 +176,13 @@ def test_fitted_epochs_are_short_and_training_long_enough(n_images, n_categories
     assert 2 <= fitted.n_warmup <= max(2, fitted.n_epochs / 5)
 
 
-def test_an_epoch_may_have_a_given_number_of_steps():
+def test_n_steps_sets_the_length_of_an_epoch():
     fitted = SimGCDConfig().small().with_settings({"n_steps": 7}).fitted(2000, 79)
     assert fitted.n_steps == 7
     assert STEPS_PER_CATEGORY * 79 <= 7 * fitted.n_epochs < STEPS_PER_CATEGORY * 79 + 7
 
 
-def test_a_time_limit_brings_a_steady_rate():
+def test_time_limit_sets_a_steady_rate():
     assert SimGCDConfig(minutes=10.0).fitted(1000, 10).steady_share == STEADY_SHARE
     assert SimGCDConfig(minutes=10.0, steady_share=0.5).fitted(1000, 10).steady_share == 0.5
 
@@ -196,7 +196,7 @@ def test_a_time_limit_brings_a_steady_rate():
         ({}, (None, None)),
     ],
 )
-def test_two_trainings_share_the_time_as_the_first_one_says(asked, expected):
+def test_stage1_minutes_are_subtracted_from_the_total(asked, expected):
     fitted = MuGCDConfig().with_settings(asked).fitted(1000, 10)
     assert (fitted.stage1.minutes, fitted.for_second_training().minutes) == expected
     assert fitted.minutes == asked.get("minutes")
@@ -204,7 +204,7 @@ def test_two_trainings_share_the_time_as_the_first_one_says(asked, expected):
     assert MuGCDConfig(minutes=10.0).fitted(1000, 10).stage1.minutes == 5
 
 
-def test_a_first_training_does_not_get_more_time_than_both():
+def test_stage1_gets_at_most_the_total_time():
     with pytest.raises(JustrightError, match=r"(?s)12 minutes for the first training, 10 for both.*share"):
         MuGCDConfig().with_settings({"minutes": 10.0, "stage1": {"minutes": 12.0}})
 

@@ -20,7 +20,7 @@ def run_of(cluster, n_categories=5, confidence=0.5, known=KNOWN, ids=None):
     return Predictions(index, cluster, sure, np.zeros(len(cluster), bool), category_names(known, n_categories))
 
 
-def test_runs_that_differ_by_names_of_new_clusters_alone_agree_wholly():
+def test_renamed_clusters_agree_fully():
     first = np.array([0, 1, 2, 2, 3, 3, 4, 4])
     other = np.array([0, 1, 4, 3, 2])[np.array([0, 1, 3, 3, 2, 2, 4, 4])]  # new clusters under other numbers
     found = consensus([run_of(first), run_of(other), run_of(first)])
@@ -28,7 +28,7 @@ def test_runs_that_differ_by_names_of_new_clusters_alone_agree_wholly():
     np.testing.assert_array_equal(found.agreement, 1.0)
 
 
-def test_two_against_one_win_and_the_confidence_says_that_one_disagreed():
+def test_majority_wins_and_dissent_lowers_confidence():
     good = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
     bad = good.copy()
     bad[5] = 3
@@ -39,7 +39,7 @@ def test_two_against_one_win_and_the_confidence_says_that_one_disagreed():
     assert found.predictions.confidence[4] == pytest.approx(0.9)
 
 
-def test_of_two_the_surer_one_wins():
+def test_tie_goes_to_the_higher_confidence():
     good, bad = np.array([0, 0, 2, 2, 2, 3, 3]), np.array([0, 0, 2, 2, 3, 3, 3])
     found = consensus([run_of(bad, confidence=0.4), run_of(good, confidence=0.9)])
     np.testing.assert_array_equal(found.predictions.cluster, good)
@@ -54,7 +54,7 @@ def test_known_classes_are_never_matched_to_new_clusters():
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6))
-def test_a_first_matching_is_the_best_of_all(seed):
+def test_first_matching_is_optimal(seed):
     rng = np.random.default_rng(seed)
     first, second = rng.integers(0, 6, size=(2, 30))
     found = consensus([run_of(first, 6, 0.0), run_of(second, 6, 0.0)])
@@ -88,6 +88,6 @@ def test_a_vote_beats_the_mean_run_where_errors_are_independent():
         ([run_of([0, 1]), run_of([0, 1], ids=["000", "999"])], "different target images"),
     ],
 )
-def test_what_cannot_be_voted_on_is_refused(runs, reason):
+def test_vote_rejects_incompatible_runs(runs, reason):
     with pytest.raises(DataError, match=reason):
         consensus(runs)

@@ -88,7 +88,7 @@ def test_doubts_agree_with_loops(noise):
     assert kinds == {"two kinds", "belongs with"}
 
 
-def test_one_clustering_alone_raises_no_doubt():
+def test_one_dissenting_clustering_is_no_doubt():
     category = np.repeat([0, 1, 2], 10)
     alone = np.where(np.arange(30) % 2, category + 3, category)
     members = np.array([category, alone, category])

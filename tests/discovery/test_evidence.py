@@ -47,25 +47,25 @@ def test_agrees_with_loops():
         np.testing.assert_allclose(found[image], row, rtol=1e-5, atol=1e-6)
 
 
-def test_the_same_clusters_agree_wholly_whatever_their_numbers():
+def test_renumbered_clusters_agree_fully():
     other = (CATEGORY + 3) % N_CATEGORIES
     overlap, repeated, agreeing = Member.of(CATEGORY, other, N_CATEGORIES, N_CATEGORIES).columns(CATEGORY, other)
     np.testing.assert_array_equal([overlap, repeated, agreeing], np.ones((3, N)))
 
 
-def test_a_cluster_that_no_anchor_has_is_no_error():
+def test_cluster_without_anchors_is_allowed():
     member = Member.of(CATEGORY, OTHERS[0], N_CATEGORIES + 2, 7)
     overlap, repeated, _ = member.columns(np.array([N_CATEGORIES + 1]), np.array([0]))
     assert overlap[0] == repeated[0] == 0
 
 
-def test_a_wide_interval_of_k_counts_up_to_the_widest_that_was_fitted_on():
+def test_k_width_is_capped():
     clusters = CategoryShapes(np.ones(2), np.ones(2), np.ones(2, dtype=np.int64), 1, k_width=3.0)
     width = clusters.columns(np.array([0, 1]))[NAMES.index("k_width") - NAMES.index("inner")]
     assert width == pytest.approx([MOST_WIDTH] * 2)
 
 
-def test_untrained_features_do_not_count_twice():
+def test_untrained_features_count_once():
     given = [[(Member.of(CATEGORY, each, N_CATEGORIES, 7), each)] for each in OTHERS[:3]]
     trained = evidence(CATEGORY, ALIKE, given, CLUSTERS)
     untrained = evidence(CATEGORY, ALIKE, given, replace(CLUSTERS, is_trained=False))

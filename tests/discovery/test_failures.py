@@ -28,7 +28,7 @@ def test_terms_and_images_are_named():
     assert "checkpoint" not in said  # there is none yet
 
 
-def test_a_long_list_of_images_is_cut():
+def test_long_list_of_images_is_truncated():
     rows = torch.full((2, 20, 1), torch.nan)
     parts = LossParts(torch.tensor(torch.inf), {"a": FINITE})
     with pytest.raises(DivergedError, match=r"loss is not finite .* 20 images give such values: .*, \.\.\.") as stopped:
@@ -36,14 +36,14 @@ def test_a_long_list_of_images_is_cut():
     assert f"image{MAX_IDS_SHOWN - 1:02}, ..." in str(stopped.value)
 
 
-def test_where_every_image_is_fine_the_batch_is_named():
+def test_error_names_the_batch_if_all_outputs_are_finite():
     parts = LossParts(torch.tensor(torch.nan), {"a": torch.tensor(torch.nan)})
     with pytest.raises(DivergedError, match="outputs of the network are finite; the batch has a, b"):
         stop_if_not_finite(parts, [{"x": torch.zeros(2, 2, 3)}], [["a", "b"]], "epoch 1", None)
 
 
 @pytest.mark.parametrize("bad", [torch.inf, -torch.inf, torch.nan])
-def test_a_gradient_that_is_not_finite_stops(bad):
+def test_infinite_gradient_raises(bad):
     fine, without, wrong = (torch.nn.Parameter(torch.zeros(3)) for _ in range(3))
     fine.grad, wrong.grad = torch.ones(3), torch.tensor([0.0, bad, 0.0])
     stop_if_gradient_not_finite([fine, without], "epoch 1")
@@ -51,7 +51,7 @@ def test_a_gradient_that_is_not_finite_stops(bad):
         stop_if_gradient_not_finite([fine, without, wrong], "epoch 1")
 
 
-def test_large_numbers_whose_sum_is_not_finite_pass():
+def test_overflowing_sum_of_finite_gradients_passes():
     large = torch.nn.Parameter(torch.zeros(3))
     large.grad = torch.full((3,), 3e38)
     stop_if_gradient_not_finite([large], "epoch 1")

@@ -26,7 +26,7 @@ def test_the_loss_is_both_contrastive_losses_in_their_shares(share, split, backb
 
 
 @pytest.mark.parametrize(("n_out", "dim"), [(None, 8), (20, 20)])
-def test_losses_look_through_the_head(n_out, dim, split, backbone):
+def test_losses_use_projections(n_out, dim, split, backbone):
     learner = learner_of(split, backbone, n_out=n_out)
     outputs = learner.outputs({"weak": backbone.prefix(torch.randn(6, 3, 16, 16))}, part=0)
     assert outputs["projections"].shape == (2, 3, dim)
@@ -47,7 +47,7 @@ def test_labels_are_semi_supervised_clusters_of_the_tuned_features(split, backbo
     assert (method.confidence_[method.labels_ != nearest] == 0).all()
 
 
-def test_a_network_that_ends_in_no_norm_is_trained_for_fewer_steps():
+def test_networks_without_norm_train_fewer_steps():
     def n_steps(n_categories, ends_in_norm):
         fitted = GCDConfig().small().fitted(2000, n_categories, ends_in_norm)
         return fitted.n_epochs * fitted.n_steps

@@ -18,7 +18,7 @@ def guide_of(n_classes, dim, scale, first_label=3) -> Guide:
     return Guide(BalancedBatches(rows, rows[:0], 2), first_label, n_classes, dim, scale, generator)
 
 
-def test_agrees_with_eq_4_written_as_loops_over_a_classifier_of_its_own():
+def test_guide_agrees_with_eq_4_as_loops():
     guide = guide_of(n_classes=3, dim=6, scale=0.35)
     features = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(1))
     labels, weight = torch.tensor([3, 5, 4, 3]), torch.tensor([1.0, 0.2, 0.7, 2.0])

@@ -45,7 +45,7 @@ def test_step_draws_different_views_reproducibly(stored):
     assert not (views.choose(2, 8, 50) == chosen).all()
 
 
-def test_of_many_images_evenly_spaced_ones_are_taken(split, monkeypatch):
+def test_heads_use_evenly_spaced_images(split, monkeypatch):
     data = data_of(split)
     labeled, unlabeled = rows_for_heads(data)
     assert labeled.tolist() == data.labeled.tolist()
@@ -57,9 +57,7 @@ def test_of_many_images_evenly_spaced_ones_are_taken(split, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["simgcd", "mugcd"])
-def test_heads_learn_alone_and_the_network_is_tuned_after_that(
-    name, split, backbone, bank, left_alone, tmp_path, few_epochs
-):
+def test_heads_train_before_the_network(name, split, backbone, bank, left_alone, tmp_path, few_epochs):
     learned(name, split, backbone, bank, tmp_path, heads_first=10)
     alone = load_file(newest(tmp_path / "heads"))
     assert not [each for each in alone if "backbone." in each], "the network stays as it is"
@@ -71,7 +69,7 @@ def test_heads_learn_alone_and_the_network_is_tuned_after_that(
     assert any("backbone." in each for each in final_bytes(tmp_path)), "then it is tuned"
 
 
-def test_heads_that_learn_alone_find_clusters(split, backbone, bank):
+def test_heads_trained_alone_find_clusters(split, backbone, bank):
     """With nothing tuned afterwards, prototypes lie where images are: more of one category agree than by chance."""
     still = {"learning_rate": 0.1, "backbone_share": 0.0, "n_epochs": 1, "n_steps": 1}
     before = learned("simgcd", split, backbone, bank, heads_first=0, **still)
@@ -82,7 +80,7 @@ def test_heads_that_learn_alone_find_clusters(split, backbone, bank):
 
 @pytest.mark.parametrize("is_saved_often", [True, False])
 @pytest.mark.parametrize(("name", "n_trainings"), [("simgcd", 2), ("mugcd", 3)])
-def test_stopped_on_the_way_it_ends_with_the_same_bytes(
+def test_resumed_heads_training_is_byte_identical(
     name, n_trainings, is_saved_often, split, backbone, bank, left_alone, tmp_path, few_epochs, monkeypatch
 ):
     asked = {"heads_first": 10, "n_epochs": 3, "n_steps": 2}
@@ -96,9 +94,7 @@ def test_stopped_on_the_way_it_ends_with_the_same_bytes(
     assert final_bytes(tmp_path / "heads") == final_bytes(whole / "heads")
 
 
-def test_a_finished_training_of_heads_computes_no_feature_again(
-    split, backbone, bank, tmp_path, few_epochs, monkeypatch
-):
+def test_finished_heads_training_computes_no_features(split, backbone, bank, tmp_path, few_epochs, monkeypatch):
     asked = {"heads_first": 10}
     first = learned("simgcd", split, backbone, bank, tmp_path, **asked)
     monkeypatch.setattr(FeatureViews, "batch", None)
@@ -106,7 +102,7 @@ def test_a_finished_training_of_heads_computes_no_feature_again(
     assert again.labels_.tolist() == first.labels_.tolist()
 
 
-def test_views_that_are_drawn_at_every_step_have_features_too(split, backbone, bank, few_epochs):
+def test_fresh_views_have_features(split, backbone, bank, few_epochs):
     method = learned("simgcd", split, backbone, bank, heads_first=10, views="fresh")
     assert len(method.labels_) == len(split.unlabeled)
 
@@ -122,6 +118,6 @@ def test_heads_first_is_default_for_small_without_norm():
     assert fitted.fitted(2000, 100, ends_in_norm=False) == fitted
 
 
-def test_both_trainings_share_the_time():
+def test_heads_and_network_share_the_minutes():
     config = config_of("simgcd", minutes=8.0, heads_first=100)
     assert (config.for_heads_only().minutes, config.after_heads().minutes) == (2, 6)

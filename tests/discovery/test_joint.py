@@ -51,7 +51,7 @@ def test_known_classes_keep_their_numbers_and_new_ones_are_found():
     assert found.evidence.shape == (360, len(NAMES))
 
 
-def test_z_is_as_the_formula_has_it():
+def test_z_agrees_with_the_formula():
     _, seen = images(50)
     space = Space.of(seen)
     tuned, frozen, said = space.parts(seen)
@@ -70,7 +70,7 @@ def test_several_trainings_count_as_one():
         np.testing.assert_allclose(one @ one.T, two @ two.T, atol=1e-4)
 
 
-def test_an_image_with_a_label_never_leaves_its_class():
+def test_labeled_image_keeps_its_class():
     def wrong(y):
         return np.where(np.arange(len(y)) < 9, (y + 1) % N_KNOWN, -1)  # whatever it looks like
 
@@ -89,7 +89,7 @@ def test_new_images_follow_those_of_the_target():
     assert len(none.category) == 0
 
 
-def test_images_of_no_category_look_like_none():
+def test_dissimilar_images_are_neither():
     _, _, answer, _ = answered()
     _, more = images(200, seed=9)
     strange = Seen(more.frozen[::-1] * 0 + np.random.default_rng(3).normal(size=more.frozen.shape), *_rest(more))
@@ -105,7 +105,7 @@ def _rest(seen):
     return [rng.normal(size=(n, DIM)).astype(np.float32)], [np.full((n, N_CLASSES), 1 / N_CLASSES, np.float32)]
 
 
-def test_what_is_kept_of_an_answer_gives_the_same_categories():
+def test_saved_answer_gives_the_same_categories():
     _, _, answer, _ = answered()
     _, more = images(200, seed=9)
     again, before = JointAnswer.of(answer.tensors(), answer.about()).follow(more), answer.follow(more)
@@ -121,7 +121,7 @@ def test_answers_of_older_versions_have_the_usual_width():
     assert (clusters.k_width, clusters.hidden, clusters.is_trained) == (USUAL_WIDTH, 0.0, True)
 
 
-def test_arrays_that_do_not_fit_are_refused():
+def test_inconsistent_arrays_are_rejected():
     _, _, answer, _ = answered()
     tensors = answer.tensors()
     damaged = {
@@ -169,7 +169,7 @@ def test_confidence_falls_where_images_are_hard_and_so_does_accuracy():
     assert accuracy(easy[0], easy[3].category) > accuracy(hard[0], hard[3].category)
 
 
-def test_of_many_images_some_are_followed_by_the_others(monkeypatch):
+def test_large_targets_follow_anchors(monkeypatch):
     whole = answered()
     monkeypatch.setattr(joint, "MOST_ANCHORS", 200)
     monkeypatch.setattr(joint, "MOST_ROWS", 120)

@@ -15,7 +15,7 @@ def frozen_features(split, backbone, bank):
     return features_of(backbone, views)
 
 
-def test_it_is_semi_supervised_k_means_on_the_frozen_features(split, backbone, bank):
+def test_kmeans_clusters_frozen_features(split, backbone, bank):
     method = learned("kmeans", split, backbone, bank, seed=3)
     labels = np.concatenate([split.labeled.labels, np.full(len(split.unlabeled), UNLABELED)])
     expected = SemiSupKMeans(5, n_init=2, seed=3).fit(frozen_features(split, backbone, bank), labels)

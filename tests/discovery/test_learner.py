@@ -24,7 +24,7 @@ from tests.discovery.tiny import (
 )
 
 from justright.discovery import learner as learner_module
-from justright.discovery.learner import FEATURE_ROWS, FitInputs, features_of, in_chunks, mean_feature, trainable_copy
+from justright.discovery.learner import FEATURE_ROWS, FitInputs, features_of, in_chunks, trainable_copy
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import TrainingData
 from justright.features.bank import open_views
@@ -49,7 +49,7 @@ def test_with_a_pool_alone_all_categories_are_new(name, backbone, bank):
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_a_pool_that_weighs_nothing_leaves_the_same_bytes_as_no_pool(name, backbone, bank, left_alone):
+def test_pool_of_weight_0_equals_no_pool(name, backbone, bank, left_alone):
     split = guided_split()
     weight = (split.labeled.labels < 20).astype(float)
     method = learned(name, split, backbone, bank, weight=weight)
@@ -68,7 +68,7 @@ def test_guide_changes_features_but_not_steps(name, left_alone):
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_stopped_in_its_midst_it_ends_with_the_same_bytes(name, backbone, bank, left_alone, tmp_path, saved_often):
+def test_resumed_training_is_byte_identical(name, backbone, bank, left_alone, tmp_path, saved_often):
     with pytest.raises(Stopped):
         learned(name, guided_split(), backbone, bank, tmp_path / "cut", progress=stop_after(3))
     learned(name, guided_split(), backbone, bank, tmp_path / "cut")
@@ -76,7 +76,7 @@ def test_stopped_in_its_midst_it_ends_with_the_same_bytes(name, backbone, bank, 
     assert "network/guide.classifier.prototypes" in final_bytes(tmp_path / "cut")
 
 
-def test_plain_clusters_do_not_see_the_pool(backbone, bank):
+def test_kmeans_ignores_the_guide_pool(backbone, bank):
     guided = learned("kmeans", guided_split(), backbone, bank)
     alone = learned("kmeans", drawn_split(), backbone, bank)
     np.testing.assert_array_equal(guided.labels_, alone.labels_)
@@ -89,18 +89,18 @@ def test_images_of_weight_0_are_never_drawn(backbone, bank):
     for weighting in ("soft", "resample"):
         data = TrainingData.of(split, weight, weighting)
         plain = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
-        guide = method._guide(FitInputs(backbone, data, plain), method.config)
+        guide = method._guide(FitInputs(backbone, data, lambda plain=plain: plain), method.config)
         drawn = guide.batches.rows(0, n_steps=50)
         assert set(split.labeled.labels[drawn.ravel()].tolist()) == {20, 22}
         assert guide.classifier.prototypes.shape[0] == 2
 
 
-def test_a_share_of_0_leaves_the_pool_out(backbone, bank, left_alone):
+def test_guide_share_0_equals_no_pool(backbone, bank, left_alone):
     guided = learned("simgcd", guided_split(), backbone, bank, guide_share=0.0)
     np.testing.assert_array_equal(guided.features_, left_alone("simgcd").method.features_)
 
 
-def test_rivals_are_categories_as_before(backbone, bank):
+def test_rival_classes_are_categories(backbone, bank):
     split = replace(guided_split(), guide_classes=())
     method = learned("simgcd", split, backbone, bank, n=8)
     assert [category.name for category in method.categories_[:6]] == ["0", "1", "2", "20", "21", "22"]
@@ -119,7 +119,7 @@ def test_chunks_give_the_same_features_and_the_same_gradient(size, backbone):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 
-def test_no_more_rows_than_asked_go_through_at_once(backbone, monkeypatch):
+def test_micro_batch_limits_rows_at_once(backbone, monkeypatch):
     sizes, suffix = [], type(backbone).suffix
     monkeypatch.setattr(
         type(backbone), "suffix", lambda self, stored: sizes.append(len(stored[0])) or suffix(self, stored)
@@ -128,7 +128,7 @@ def test_no_more_rows_than_asked_go_through_at_once(backbone, monkeypatch):
     assert sizes == [3, 3, 1]
 
 
-def test_a_copy_shares_what_is_frozen_and_owns_what_is_tuned(backbone):
+def test_trainable_copy_shares_frozen_parameters_only(backbone):
     copied = trainable_copy(backbone)
     before = backbone.fingerprint
     for mine, other in zip(copied.model.parameters(), backbone.model.parameters(), strict=True):
@@ -161,7 +161,8 @@ def test_features_do_not_depend_on_the_number_of_threads(bank):
     for n_threads in (1, 2):
         torch.set_num_threads(n_threads)
         rows = np.arange(0, len(data.images), 3)
-        parts = features_of(wide, plain), mean_feature(wide, plain, rows)
+        inputs = FitInputs(wide, data, lambda: plain)
+        parts = inputs.features(), inputs.mean_feature(rows)
         found.append([part.tobytes() for part in parts])
         assert torch.get_num_threads() == n_threads
         np.testing.assert_allclose(parts[1], parts[0][rows].mean(axis=0), rtol=1e-4, atol=1e-6)

@@ -56,7 +56,7 @@ def damage(path, how):
 
 @pytest.mark.parametrize("how", ["truncated", "a bit flipped"])
 @pytest.mark.parametrize("name", ["simgcd", "mugcd"])
-def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before_it(
+def test_damaged_newest_checkpoint_falls_back_to_the_previous_one(
     name, how, split, backbone, bank, left_alone, tmp_path, saved_often, caplog
 ):
     whole = left_alone(name).folder
@@ -94,16 +94,14 @@ def test_two_damaged_checkpoints_raise(split, backbone, bank, tmp_path, saved_of
         ({"held_out_share": 0.5}, "data.used: "),
     ],
 )
-def test_what_was_begun_with_other_settings_is_not_gone_on_with(
-    changed, said, split, backbone, bank, left_alone, tmp_path
-):
+def test_resume_rejects_changed_settings(changed, said, split, backbone, bank, left_alone, tmp_path):
     left_alone("simgcd", n_epochs=1, copy_to=tmp_path)
     with pytest.raises(DataError, match="was trained with other settings") as refused:
         learned("simgcd", split, backbone, bank, tmp_path, n_epochs=1, **changed)
     assert said in str(refused.value)
 
 
-def test_other_images_or_another_backbone_are_no_way_to_go_on(split, backbone, bank, left_alone, tmp_path):
+def test_resume_rejects_other_images_or_backbone(split, backbone, bank, left_alone, tmp_path):
     left_alone("gcd", n_epochs=1, copy_to=tmp_path)
     with pytest.raises(DataError, match=r"data\.labeled_images: .*\n  data\.target_images: "):
         learned("gcd", drawn_split(seed=1), backbone, bank, tmp_path, n_epochs=1)
@@ -115,13 +113,13 @@ def test_other_images_or_another_backbone_are_no_way_to_go_on(split, backbone, b
         learned("gcd", split, tuned_less, bank, tmp_path, n_epochs=1)
 
 
-def test_a_changed_first_stage_of_mugcd_is_refused(split, backbone, bank, left_alone, tmp_path):
+def test_resume_rejects_changed_stage1_of_mugcd(split, backbone, bank, left_alone, tmp_path):
     left_alone("mugcd", n_epochs=1, copy_to=tmp_path)
     with pytest.raises(DataError, match=r"config\.out_dim: 8 before, 4 now"):
         learned("mugcd", split, backbone, bank, tmp_path, n_epochs=1, stage1=config_of("gcd", n_epochs=1, out_dim=4))
 
 
-def test_a_finished_training_is_found_finished(split, backbone, bank, left_alone, tmp_path, monkeypatch):
+def test_finished_training_does_not_run_again(split, backbone, bank, left_alone, tmp_path, monkeypatch):
     first = left_alone("simgcd", copy_to=tmp_path).method
     before = final_bytes(tmp_path)
     monkeypatch.setattr(Training, "_step", lambda *_: pytest.fail("trained again"))
@@ -142,7 +140,7 @@ def test_torn_and_unknown_lines_of_the_metrics_are_dropped(split, backbone, bank
     assert [list(record) for record in records(tmp_path / "torn")] == [list(record) for record in records(whole)]
 
 
-def test_metrics_of_a_run_that_left_no_checkpoint_are_begun_anew(split, backbone, bank, tmp_path):
+def test_metrics_without_checkpoint_start_over(split, backbone, bank, tmp_path):
     with pytest.raises(Stopped):
         learned("gcd", split, backbone, bank, tmp_path, progress=stop_after(7))
     assert len(records(tmp_path)) == 1
@@ -169,9 +167,7 @@ def poisoned(monkeypatch):
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_a_poisoned_image_stops_training_within_the_step_and_is_named(
-    name, split, backbone, bank, tmp_path, saved_often, poisoned
-):
+def test_non_finite_image_stops_training_and_is_named(name, split, backbone, bank, tmp_path, saved_often, poisoned):
     data = data_of(split)
     n_before = 3
     batches = data.batches(8, seed=0).rows(0)
@@ -192,7 +188,7 @@ def test_a_poisoned_image_stops_training_within_the_step_and_is_named(
     assert all(torch.isfinite(tensor).all() for tensor in load_file(newest(folder)).values())
 
 
-def test_a_failed_step_changes_no_parameter(split, backbone, bank, tmp_path, saved_often, monkeypatch):
+def test_failed_step_changes_no_parameter(split, backbone, bank, tmp_path, saved_often, monkeypatch):
     method = trained_until_an_infinite_gradient("simgcd", 3, split, backbone, bank, tmp_path, monkeypatch)
     saved = load_file(newest(tmp_path))
     for name, tensor in method.backbone_.tuned_state().items():
@@ -220,7 +216,7 @@ def trained_until_an_infinite_gradient(name, step, split, backbone, bank, folder
 
 
 @pytest.mark.parametrize("name", ["gcd", "simgcd", "mugcd"])
-def test_a_bank_and_fresh_views_give_the_same_loss_curve(name, split, backbone, bank, tmp_path, monkeypatch):
+def test_bank_and_fresh_views_give_the_same_losses(name, split, backbone, bank, tmp_path, monkeypatch):
     settings = {"bank_precision": "float32", "n_epochs": 2, **CALM}
     if name == "mugcd":
         settings["stage1"] = config_of("gcd", n_epochs=1, bank_precision="float32", **CALM)
@@ -291,7 +287,7 @@ def test_the_rate_of_every_step_is_the_schedules_rate_of_its_epoch(split, backbo
     assert [record["learning_rate"] for record in records(tmp_path)] == expected
 
 
-def test_simgcd_lets_matrices_decay_and_vectors_not(split, backbone, bank, trainings):
+def test_simgcd_decays_matrices_only(split, backbone, bank, trainings):
     learned("simgcd", split, backbone, bank)
     (training,) = trainings
     vectors, matrices = sorted(training.optimizer.param_groups, key=lambda group: group["weight_decay"])
@@ -304,7 +300,7 @@ def test_simgcd_lets_matrices_decay_and_vectors_not(split, backbone, bank, train
 
 
 @pytest.mark.parametrize("name", ["gcd", "xcon"])
-def test_gcd_and_xcon_let_everything_decay(name, split, backbone, bank, trainings):
+def test_gcd_and_xcon_decay_all_parameters(name, split, backbone, bank, trainings):
     learned(name, split, backbone, bank)
     (group,) = trainings[0].optimizer.param_groups
     assert group["weight_decay"] == 5e-5
@@ -312,7 +308,7 @@ def test_gcd_and_xcon_let_everything_decay(name, split, backbone, bank, training
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_the_tuned_part_learns_at_its_share_of_the_rate(name, split, backbone, bank, monkeypatch):
+def test_backbone_share_scales_the_learning_rate(name, split, backbone, bank, monkeypatch):
     used, step = [], Training._step
 
     def noted(self, *arguments):
@@ -327,7 +323,7 @@ def test_the_tuned_part_learns_at_its_share_of_the_rate(name, split, backbone, b
 
 
 @pytest.mark.parametrize(("ends_in_norm", "share"), [(True, 1.0), (False, SHARE_WITHOUT_NORM)])
-def test_a_network_that_ends_in_no_norm_learns_slowly_by_itself(
+def test_networks_without_norm_default_to_a_low_rate(
     ends_in_norm, share, split, backbone, bank, trainings, monkeypatch
 ):
     monkeypatch.setattr(type(backbone.cut), "ends_in_norm", ends_in_norm)
@@ -338,14 +334,14 @@ def test_a_network_that_ends_in_no_norm_learns_slowly_by_itself(
     assert found == {True: share, False: 1.0}
 
 
-def test_a_share_of_0_trains_the_heads_alone(split, backbone, bank):
+def test_backbone_share_0_trains_the_heads_only(split, backbone, bank):
     method = learned("simgcd", split, backbone, bank, backbone_share=0.0)
     before = backbone.tuned_state()
     assert all(torch.equal(tensor, before[name]) for name, tensor in method.backbone_.tuned_state().items())
 
 
 @pytest.mark.parametrize("name", ["gcd", "xcon", "simgcd"])
-def test_what_the_last_epoch_left_is_used(name, left_alone):
+def test_last_epoch_is_used(name, left_alone):
     folder, method = left_alone(name)
     saved = load_file(newest(folder))
     for key, tensor in method.backbone_.tuned_state().items():
@@ -369,7 +365,7 @@ def test_every_trained_parameter_gets_a_gradient(split, backbone, bank, monkeypa
         learned(name, split, backbone, bank, n_epochs=1)
 
 
-def test_a_line_is_written_for_each_epoch_with_every_term(left_alone):
+def test_metrics_have_a_line_per_epoch_with_every_term(left_alone):
     written = (left_alone("simgcd").folder / "metrics.jsonl").read_text()
     lines = [json.loads(line) for line in written.splitlines()]
     terms = ["loss", "self_contrastive", "sup_contrastive", "classification", "distillation", "mean_entropy"]
@@ -384,7 +380,7 @@ def test_without_a_folder_nothing_is_kept(split, backbone, bank, tmp_path, monke
 
 
 @pytest.mark.parametrize(("name", "n_stages"), [("simgcd", 1), ("mugcd", 2)])
-def test_a_center_is_the_same_after_a_resume(name, n_stages, split, backbone, bank, left_alone, tmp_path, saved_often):
+def test_center_is_the_same_after_resume(name, n_stages, split, backbone, bank, left_alone, tmp_path, saved_often):
     folder, whole = left_alone(name, center="always")
     with pytest.raises(Stopped):
         learned(name, split, backbone, bank, tmp_path / "left", center="always", progress=stop_after(7, n_stages - 1))

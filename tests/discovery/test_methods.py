@@ -13,18 +13,18 @@ from justright.discovery.methods import METHODS, is_trained
 from justright.discovery.model_files import about_model
 from justright.evaluation import evaluate
 from justright.features.backbone import load_backbone
-from justright.runs.problem import OWN, Problem, named
+from justright.runs.problem import OWN, Problem
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
 from justright.utils.context import use
 
 
-def test_every_method_is_found_by_its_name():
+def test_every_method_is_registered():
     assert list(METHODS) == ["kmeans", "gcd", "xcon", "simgcd", "mugcd", "cms", "selex"]
     assert all(method.name == name for name, method in METHODS.items())
 
 
-def test_all_methods_but_plain_clusters_train():
+def test_all_methods_but_kmeans_train():
     assert [name for name in METHODS if not is_trained(name)] == ["kmeans"]
 
 
@@ -51,9 +51,9 @@ def pulled():
     METHODS.remove("pulled")
 
 
-def test_a_method_from_outside_runs_stops_goes_on_predicts_and_is_saved(pulled, split, backbone, tmp_path, monkeypatch):
+def test_custom_method_runs_resumes_predicts_and_saves(pulled, split, backbone, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
-    problem = Problem(merge_pool([named(split.labeled, OWN)]), split.unlabeled)
+    problem = Problem(merge_pool([split.labeled.named(OWN)]), split.unlabeled)
     settings = {"pull": 2.0, "n_epochs": 2, "batch_size": 8, "views": 2}
     spec = RunSpec(method=pulled, scale="small", settings=settings, n_target=5)
     run = Run(problem, spec, tmp_path / "whole", backbone).all()
@@ -86,12 +86,12 @@ def test_learning_beats_clusters_of_frozen_features(tmp_path):
             quick = {"n_epochs": 4, "batch_size": 32, "views": 2, "learning_rate": 0.05}
             config = config.small().with_settings(quick)
         method = METHODS[name](16, backbone, config, bank=tmp_path).fit(split)
-        accuracy[name] = evaluate(y_true, method.labels_, is_old, n_resamples=10).all
+        accuracy[name] = evaluate(y_true, method.labels_, is_old).all
     baseline = accuracy.pop("kmeans")
     assert all(found > baseline + 0.1 for found in accuracy.values()), (baseline, accuracy)
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_says_what_it_is(name):
+def test_every_method_has_a_description(name):
     assert METHODS[name].__doc__
     assert METHODS[name].config_class.__doc__

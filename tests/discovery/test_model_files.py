@@ -24,14 +24,14 @@ def load(folder, backbone=None):
     return METHODS["simgcd"].load(folder, backbone or backbone_of_noise())
 
 
-def test_a_backbone_with_another_frozen_part_is_refused(saved):
+def test_load_rejects_another_frozen_part(saved):
     with pytest.raises(DataError, match=r"(?s)frozen part of this tiny is not the one.*same checkpoint and resolution"):
         load(saved, backbone_of_noise(seed=1))
     with pytest.raises(DataError, match="frozen part"):
         load(saved, backbone_of_noise(depth=3))
 
 
-def test_how_the_tuned_part_of_the_given_backbone_is_does_not_matter(saved):
+def test_load_ignores_the_tuned_part_of_the_given_backbone(saved):
     tuned = backbone_of_noise()
     next(tuned.tuned_parameters()).data += 1
     state = load(saved, tuned).backbone_.tuned_state()
@@ -39,7 +39,7 @@ def test_how_the_tuned_part_of_the_given_backbone_is_does_not_matter(saved):
 
 
 @pytest.mark.parametrize("place", [0, 4, 60, 0.3, 0.6, -1])
-def test_a_flipped_bit_in_the_tensors_is_noticed(saved, place):
+def test_load_detects_a_flipped_bit(saved, place):
     path = saved / "model.safetensors"
     content = bytearray(path.read_bytes())
     content[int(place * len(content)) if isinstance(place, float) else place] ^= 1
@@ -49,14 +49,14 @@ def test_a_flipped_bit_in_the_tensors_is_noticed(saved, place):
 
 
 @pytest.mark.parametrize("n_bytes", [0, 30, 500, -1])
-def test_truncated_tensors_are_refused(saved, n_bytes):
+def test_load_rejects_truncated_tensors(saved, n_bytes):
     path = saved / "model.safetensors"
     path.write_bytes(path.read_bytes()[:n_bytes])
     with pytest.raises(DataError, match=r"model\.safetensors cannot be read"):
         load(saved)
 
 
-def test_missing_files_are_told(saved, tmp_path):
+def test_missing_files_raise(saved, tmp_path):
     with pytest.raises(DataError, match=r"(?s)model\.json does not describe a model.*justright discover"):
         load(tmp_path / "nowhere")
     (saved / "model.safetensors").unlink()
@@ -65,14 +65,14 @@ def test_missing_files_are_told(saved, tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "3", '{"format": "other"}', "\0\0"])
-def test_a_damaged_description_is_refused(saved, content):
+def test_load_rejects_damaged_json(saved, content):
     (saved / "model.json").write_text(content)
     with pytest.raises(DataError, match="does not describe a model of this version"):
         load(saved)
 
 
 @pytest.mark.parametrize("name", sorted(BACKBONE_KEYS))
-def test_a_description_that_lacks_something_of_the_backbone_is_refused(saved, name):
+def test_load_rejects_missing_backbone_keys(saved, name):
     about = json.loads((saved / "model.json").read_text())
     del about["backbone"][name]
     (saved / "model.json").write_text(json.dumps(signed(about)))
@@ -81,7 +81,7 @@ def test_a_description_that_lacks_something_of_the_backbone_is_refused(saved, na
 
 
 @pytest.mark.parametrize("name", sorted(REQUIRED_KEYS))
-def test_a_description_that_lacks_something_is_refused(saved, name):
+def test_load_rejects_missing_keys(saved, name):
     about = json.loads((saved / "model.json").read_text())
     del about[name]
     (saved / "model.json").write_text(json.dumps(about))
@@ -89,7 +89,7 @@ def test_a_description_that_lacks_something_is_refused(saved, name):
         load(saved)
 
 
-def test_the_description_says_what_must_be_known(saved):
+def test_json_has_all_required_keys(saved):
     about = about_model(saved)
     assert about["method"] == "simgcd"
     assert about["backbone"]["name"] == "tiny"

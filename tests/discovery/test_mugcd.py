@@ -84,7 +84,7 @@ def test_the_student_sees_two_strong_views_and_the_teacher_one_weak_one(split, b
 
 
 @pytest.mark.parametrize("who", ["teacher", "student"])
-def test_the_teacher_decides_unless_the_student_is_asked_to(who, split, backbone, bank, tmp_path):
+def test_infer_with_selects_teacher_or_student(who, split, backbone, bank, tmp_path):
     method = learned("mugcd", split, backbone, bank, tmp_path, infer_with=who)
     saved = load_file(newest(tmp_path))
     of = "network/teacher." if who == "teacher" else "network/"
@@ -97,7 +97,7 @@ def test_the_teacher_decides_unless_the_student_is_asked_to(who, split, backbone
     assert not torch.equal(prototypes, saved[f"{other}heads.classifier.prototypes"])
 
 
-def test_the_second_stage_starts_from_what_the_first_left(split, backbone, bank, tmp_path, monkeypatch):
+def test_stage2_starts_from_the_result_of_stage1(split, backbone, bank, tmp_path, monkeypatch):
     started, run = [], Training.run
 
     def noted(self, *arguments):
@@ -129,9 +129,9 @@ def test_every_step_moves_the_teacher_once(split, backbone, bank, monkeypatch):
         ({"strong_color": 0.5}, Strong(jitter=0.4, grayscale=0.1, blur=0.25)),
     ],
 )
-def test_strong_views_are_as_strong_as_was_asked_for(settings, expected, split, backbone, tmp_path):
+def test_strong_view_settings_are_used(settings, expected, split, backbone, tmp_path):
     learned("mugcd", split, backbone, tmp_path, n_epochs=1, **settings)
-    drawn = [json.loads(path.read_text())["transform"] for path in tmp_path.glob("*/index.json")]
+    drawn = [json.loads(path.read_text())["key"]["transform"] for path in tmp_path.glob("*/key.json")]
     (found,) = [transform for transform in drawn if transform["kind"] == "Strong"]
     assert found == json.loads(json.dumps(describe(expected)))
 

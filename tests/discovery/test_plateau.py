@@ -25,11 +25,11 @@ N_EPOCHS = MIN_COMPARED
         ([STILL] * N_EPOCHS + [STILL / 2] * N_EPOCHS, True),  # falls, from almost nothing to less
     ],
 )
-def test_a_plateau_is_where_changes_fall_no_longer(changes, expected):
+def test_plateau_is_where_changes_stop_falling(changes, expected):
     assert is_plateau(changes, 20) is expected
 
 
-def test_a_long_training_is_looked_at_for_longer():
+def test_long_training_compares_more_epochs():
     n = round(COMPARED_SHARE * 200)
     assert not is_plateau([0.3] * (2 * n - 1), 200)
     assert is_plateau([0.3] * 2 * n, 200)
@@ -63,23 +63,21 @@ def test_training_stops_at_a_plateau_with_a_note(name, split, backbone, bank, tm
     ]
 
 
-def test_a_training_that_still_brings_something_is_as_long_as_planned(split, backbone, bank, tmp_path, monkeypatch):
+def test_improving_training_runs_all_epochs(split, backbone, bank, tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "MIN_COMPARED", 100)
     method = learned("simgcd", split, backbone, bank, tmp_path, **LONG)
     assert len(records(tmp_path)) == 12
     assert method.notes_ == []
 
 
-def test_a_method_that_clusters_in_the_end_is_as_long_as_planned(
-    split, backbone, bank, tmp_path, restless, monkeypatch
-):
+def test_methods_with_final_clustering_never_stop_early(split, backbone, bank, tmp_path, restless, monkeypatch):
     monkeypatch.setattr(loop, "features_of", None)  # nothing is computed for an answer that cannot come
     learned("gcd", split, backbone, bank, tmp_path, n_epochs=6, steady_share=0.5)
     assert ["changed" in record for record in records(tmp_path)] == [False] * 6
 
 
 @pytest.mark.parametrize("n_steps", [2, 5])  # after an epoch, and in the midst of one
-def test_a_training_that_is_cut_off_ends_early_all_the_same(
+def test_resumed_training_stops_early_at_the_same_epoch(
     n_steps, split, backbone, bank, tmp_path, restless, saved_often
 ):
     learned("simgcd", split, backbone, bank, tmp_path / "whole", **LONG)
@@ -106,7 +104,7 @@ def clock(monkeypatch):
     monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: now))
 
 
-def test_the_time_before_a_kill_counts(split, backbone, bank, tmp_path, saved_often, clock):
+def test_minutes_include_time_before_a_kill(split, backbone, bank, tmp_path, saved_often, clock):
     in_time = LONG | {"n_steps": 4, "minutes": 24 / 60}  # of which half at the first rate
     learned("simgcd", split, backbone, bank, tmp_path / "whole", **in_time)
     with pytest.raises(Stopped):
@@ -115,13 +113,13 @@ def test_the_time_before_a_kill_counts(split, backbone, bank, tmp_path, saved_of
     assert len(records(tmp_path / "cut")) == len(records(tmp_path / "whole")) == 6
 
 
-def test_two_trainings_take_the_time_that_one_would(split, backbone, bank, tmp_path, clock):
+def test_both_trainings_of_mugcd_share_the_minutes(split, backbone, bank, tmp_path, clock):
     in_time = {"n_epochs": 30, "steady_share": 0.5, "n_steps": 1, "minutes": 16 / 60}
     learned("mugcd", split, backbone, bank, tmp_path, **in_time)
     assert [len(records(folder)) for folder in (tmp_path / "stage1", tmp_path)] == [8, 8]
 
 
-def test_what_ended_a_training_is_what_is_said(split, backbone, bank, tmp_path, restless, clock):
+def test_note_gives_the_reason_for_the_end(split, backbone, bank, tmp_path, restless, clock):
     long_enough = LONG | {"n_steps": 2, "minutes": 20 / 60}  # it settles after 8 s, 10 s would have been steady
     method = learned("simgcd", split, backbone, bank, tmp_path, **long_enough)
     assert method.notes_ == [
@@ -129,13 +127,13 @@ def test_what_ended_a_training_is_what_is_said(split, backbone, bank, tmp_path, 
     ]
 
 
-def test_training_ends_in_the_time_it_was_given(split, backbone, bank, tmp_path):
+def test_training_ends_within_its_minutes(split, backbone, bank, tmp_path):
     method = learned("simgcd", split, backbone, bank, tmp_path, minutes=1e-9, **LONG)
     assert len(records(tmp_path)) == 2, "one at the first rate, one in which it falls"
     assert method.notes_ == ["2 epochs of training where 12 were planned: time was up"]
 
 
-def test_a_note_on_the_heads_alone_says_so(split, backbone, bank, tmp_path):
+def test_note_names_heads_training(split, backbone, bank, tmp_path):
     method = learned("simgcd", split, backbone, bank, tmp_path, minutes=1e-9, heads_first=24, **LONG)
     heads, whole = method.notes_
     assert "epochs of training the heads where" in heads

@@ -29,7 +29,7 @@ def test_known_classes_come_first_and_keep_their_names():
     )
 
 
-def test_a_thousand_and_more_clusters_still_sort_by_name():
+def test_over_1000_clusters_sort_by_name():
     names = [category.name for category in category_names([], 1200)]
     assert names == sorted(names)
 
@@ -40,7 +40,7 @@ def test_new_names_avoid_names_of_earlier_rounds():
     assert [each.name for each in category_names(["new-999"], 2)] == ["new-999", "new-1000"]
 
 
-def test_what_a_person_gave_is_told_from_what_was_predicted(predictions, tmp_path):
+def test_given_and_predicted_categories_are_distinguished(predictions, tmp_path):
     given = replace(predictions, is_given=np.array([True, False, False]))
     given.save(tmp_path / "p.parquet")
     assert Predictions.open(tmp_path / "p.parquet").is_given.tolist() == [True, False, False]
@@ -50,7 +50,7 @@ def test_what_a_person_gave_is_told_from_what_was_predicted(predictions, tmp_pat
     assert not Predictions.open(tmp_path / "old.parquet").is_given.any(), "runs of earlier versions can be read"
 
 
-def test_what_is_saved_comes_back(predictions, tmp_path):
+def test_predictions_round_trip(predictions, tmp_path):
     predictions.save(tmp_path / "p.parquet")
     again = Predictions.open(tmp_path / "p.parquet")
     assert again.cluster.tolist() == predictions.cluster.tolist()
@@ -74,7 +74,7 @@ def test_csv_has_path_category_kind_confidence_and_source(predictions, tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 nonsense", None])
-def test_anything_else_is_refused(content, tmp_path):
+def test_other_files_are_rejected(content, tmp_path):
     path = tmp_path / "p.parquet"
     if content is None:
         pa.parquet.write_table(pa.table({"x": [1]}), path)
@@ -84,6 +84,6 @@ def test_anything_else_is_refused(content, tmp_path):
         Predictions.open(path)
 
 
-def test_another_ending_is_refused(predictions, tmp_path):
+def test_save_rejects_other_endings(predictions, tmp_path):
     with pytest.raises(DataError, match=r"\.parquet or \.csv"):
         predictions.save(tmp_path / "p.pkl")

@@ -34,7 +34,7 @@ def assert_ends_well(program):
     assert ended.code == 0, ended.err[-20000:]
 
 
-def test_two_processes_learn_what_one_learns(tmp_path):
+def test_two_processes_match_one(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     for number in range(5):
         (tmp_path / "files").mkdir(exist_ok=True)
@@ -101,7 +101,7 @@ def test_killed_process_restarts_with_an_identical_result(tmp_path):
     assert N_STEPS - KILLED_AT - 1 <= left <= N_STEPS - KILLED_AT + 1  # what was done was not done again
 
 
-def test_a_process_takes_its_part_of_a_batch():
+def test_process_takes_its_share_of_a_batch():
     processes = Processes()
     assert processes.share(7) == slice(0, 7)
     processes.n, processes.rank = 3, 1
@@ -120,7 +120,7 @@ def test_parts_are_cut_between_blocks_and_hold_every_row(n_rows, n, expected):
     assert [(part.start, part.stop) for part in processes.parts(n_rows, 8)] == expected
 
 
-def test_alone_nothing_is_gathered_summed_or_waited_for(monkeypatch):
+def test_single_process_communicates_nothing(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     processes, rows = Processes(), torch.ones(2, 3, 4)
     assert processes.is_first

@@ -24,7 +24,7 @@ def test_learning_rates_worked_out_by_hand(epoch, rate):
     assert learning_rate(epoch, 200, 0.1, 1e-3) == pytest.approx(rate, rel=1e-12)
 
 
-def test_a_steady_rate_comes_before_the_same_fall():
+def test_steady_rate_precedes_the_same_decay():
     rates = [learning_rate(epoch, 30, 0.1, 1e-3, n_steady=10) for epoch in range(30)]
     assert rates[:10] == [0.1] * 10
     assert rates[10:] == [learning_rate(epoch, 20, 0.1, 1e-3) for epoch in range(20)]
@@ -40,7 +40,7 @@ def test_early_stop_shortens_the_decay_in_proportion(n_steady, n_planned, share,
 
 @given(st.integers(2, 400), st.floats(0.01, 0.99), st.floats(0, 1))
 @example(30, 0.7, 1.0)  # 21 / 0.7 is a little more than 30
-def test_to_end_early_makes_no_training_longer_and_is_done_once(n_planned, share, place):
+def test_early_stop_happens_once_and_never_lengthens(n_planned, share, place):
     most = int(share * n_planned)
     assume(most)
     n_steady = max(1, round(place * most))

@@ -30,7 +30,7 @@ def learner_of(split, backbone, bank):
         data = data_of(split)
         plain = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
         first = torch.Generator().manual_seed(0)
-        inputs = FitInputs(backbone, data, plain)
+        inputs = FitInputs(backbone, data, lambda: plain)
         return SelExLearner(inputs, config_of("selex", **more), N_CATEGORIES, 0, first)
 
     return made
@@ -50,7 +50,7 @@ def test_the_scale_of_the_paper_does_what_its_public_code_does():
 
 
 @pytest.mark.parametrize("order", ["restored", "official"])
-def test_an_epoch_begins_with_the_hierarchy_of_features_as_they_are(order, learner_of, split, backbone):
+def test_epoch_begins_with_the_hierarchy_of_current_features(order, learner_of, split, backbone):
     learner, data = learner_of(order=order), data_of(split)
     learner.begin_epoch(2, {})
     features = features_of(backbone, learner.plain)
@@ -83,7 +83,7 @@ def test_the_loss_reads_the_levels_of_its_images(target, learner_of):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_features_are_gathered_where_they_decide(target, learner_of, backbone):
+def test_radius_targets_gather_features(target, learner_of, backbone):
     outputs = learner_of(target=target).outputs({"weak": backbone.prefix(torch.randn(6, 3, 16, 16))}, part=0)
     assert outputs["projections"].shape == (2, 3, 8)
     assert ("features" in outputs) == (target != "pseudo_label")

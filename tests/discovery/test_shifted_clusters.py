@@ -33,7 +33,7 @@ def test_known_classes_are_numbered_before_other_clusters():
     assert len(set(zip(found.category.tolist(), y.tolist(), strict=True))) == 6
 
 
-def test_clusters_go_to_the_classes_that_most_labeled_images_speak_for():
+def test_clusters_match_classes_by_labeled_images():
     """By trying every choice of clusters for the classes."""
     x, y = rows_of(noise=0.6)
     clustering, tree = clusters_of(y), _Tree(x, len(x), seed=0)
@@ -57,7 +57,7 @@ def test_class_without_cluster_gets_the_nearest_free_one():
     assert set(found.category[10:15].tolist()) == {2}
 
 
-def test_shifts_go_on_while_labeled_images_agree_better(monkeypatch):
+def test_shifts_continue_while_accuracy_rises(monkeypatch):
     said = iter([0.5, 0.7, 0.7, 0.6, 0.9])
     seen = []
 
@@ -72,7 +72,7 @@ def test_shifts_go_on_while_labeled_images_agree_better(monkeypatch):
     assert best.category.tolist() == [3]  # the later one of two equals
 
 
-def test_k_is_found_by_the_labeled_images_alone():
+def test_best_k_uses_labeled_images_only():
     x, y = rows_of(noise=0.05)
     clustering, tree = clusters_of(y), _Tree(x, len(x), seed=0)
     perfect = [k for k in range(4, 20) if clustering.numbered(tree, k).accuracy == 1.0]
@@ -82,7 +82,7 @@ def test_k_is_found_by_the_labeled_images_alone():
         ShiftedClusters(y[:0], 0, 100, 0).best_k(x)
 
 
-def test_the_search_for_k_ends_when_nothing_gets_better(monkeypatch):
+def test_search_for_k_stops_without_improvement(monkeypatch):
     x, y = rows_of()
     tried = []
 
@@ -103,7 +103,7 @@ def test_images_outside_the_tree_join_the_nearest_cluster(caplog):
     np.testing.assert_array_equal(found.category, clusters_of(y).best(x, 6, 8, 0.5).category)
 
 
-def test_more_categories_than_images_are_refused():
+def test_more_categories_than_images_are_rejected():
     x, y = rows_of()
     with pytest.raises(DegenerateError, match="121 categories for 120 images"):
         clusters_of(y).best(x, 121, 8, 0.5)

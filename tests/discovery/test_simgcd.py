@@ -46,7 +46,7 @@ def test_a_step_sees_two_weak_views_through_both_heads(learner, backbone):
     assert outputs["logits"].abs().max() <= 1
 
 
-def test_the_prototypes_decide(left_alone):
+def test_prototypes_assign_the_images(left_alone):
     folder, method = left_alone("simgcd")
     prototypes = np.frombuffer(final_bytes(folder)["network/heads.classifier.prototypes"], np.float32).reshape(5, -1)
     unit = [row / np.linalg.norm(row) for row in (*prototypes, *method.features_)]
@@ -75,7 +75,7 @@ def test_center_is_the_mean_frozen_feature_of_seen_images(split, backbone, bank,
     assert method.labels_.tolist() == np.argmax(centered_cosines(method, tmp_path), axis=1).tolist()
 
 
-def test_a_center_outlives_saving(split, backbone, left_alone, tmp_path):
+def test_center_is_saved(split, backbone, left_alone, tmp_path):
     method = left_alone("simgcd", center="always").method
     method.save(tmp_path / "model")
     loaded = SimGCD.load(tmp_path / "model", backbone)
@@ -83,7 +83,7 @@ def test_a_center_outlives_saving(split, backbone, left_alone, tmp_path):
     assert loaded.predict(split.unlabeled, neither=0.0).cluster.tolist() == method.labels_.tolist()
 
 
-def test_by_itself_only_a_network_that_ends_in_no_norm_is_centered(split, backbone, bank, tmp_path, monkeypatch):
+def test_auto_centers_networks_without_norm_only(split, backbone, bank, tmp_path, monkeypatch):
     for name in ("MIN_HEAD_STEPS", "HEAD_STEPS_PER_CATEGORY"):  # before the network, as for every conv net
         monkeypatch.setattr(simgcd, name, 1)
     monkeypatch.setattr(simgcd, "MAX_EPOCHS", 5)
@@ -127,7 +127,7 @@ def test_initial_heads_ignore_the_global_generator(split, backbone, bank, left_a
 
 
 @pytest.mark.parametrize("is_uneven", [False, True])
-def test_a_run_says_that_its_labeled_classes_are_uneven(is_uneven, backbone, bank):
+def test_run_notes_uneven_classes(is_uneven, backbone, bank):
     split = drawn_split(per_class=24)
     labels = split.labeled.labels
     first = np.flatnonzero(labels == labels[0])

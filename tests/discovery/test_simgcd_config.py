@@ -32,7 +32,7 @@ def test_chance_alone_does_not_make_sizes_uneven(mean):
     assert not any(found)
 
 
-def test_uneven_classes_take_less_entropy_unless_it_was_asked_for():
+def test_uneven_classes_lower_entropy_scale_unless_set():
     uneven, even = np.array([64, 32, 16, 8, 4]), np.full(5, 20)
     small = SimGCDConfig().small()
     assert small.for_classes(even) == small

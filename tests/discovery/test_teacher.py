@@ -57,7 +57,7 @@ def test_frozen_parameters_are_shared_and_tuned_ones_are_not(student):
     assert torch.equal(student[0].weight, before)
 
 
-def test_buffers_are_taken_over_as_they_are(student):
+def test_buffers_are_copied(student):
     teacher = MeanTeacher(student)
     student.train()(torch.randn(8, 3, generator=torch.Generator().manual_seed(0)))
     assert not torch.equal(teacher.network[1].running_mean, student[1].running_mean)
@@ -66,7 +66,7 @@ def test_buffers_are_taken_over_as_they_are(student):
     assert torch.equal(teacher.network[1].num_batches_tracked, student[1].num_batches_tracked)
 
 
-def test_has_no_gradient_and_leaves_that_of_the_student_alone(student):
+def test_teacher_has_no_gradient(student):
     teacher = MeanTeacher(student)
     assert not any(p.requires_grad for p in teacher.parameters())
     assert student[2].weight.requires_grad
@@ -80,6 +80,6 @@ def test_stays_in_evaluation_mode(student):
     assert student.training
 
 
-def test_another_network_is_refused(student):
+def test_another_network_is_rejected(student):
     with pytest.raises(ValueError, match="shorter"):
         MeanTeacher(student).update(nn.Linear(3, 4).requires_grad_(False), 0.5)

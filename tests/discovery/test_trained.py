@@ -30,7 +30,7 @@ def test_weights_of_1_leave_the_same_bytes_as_no_weights(name, split, backbone, 
 
 
 @pytest.mark.parametrize("name", ["kmeans", *TRAINED])
-def test_images_of_hard_weight_0_might_as_well_not_be_there(name, split, backbone, bank, tmp_path):
+def test_hard_weight_0_equals_absent_images(name, split, backbone, bank, tmp_path):
     # fresh views: the frozen part then sees the very same batches, and rounds alike
     fresh = {} if name == "kmeans" else {"views": "fresh", "n_epochs": 1}
     weight = np.ones(N_LABELED)
@@ -49,7 +49,7 @@ def test_images_of_hard_weight_0_might_as_well_not_be_there(name, split, backbon
 
 @pytest.mark.parametrize("name", ["kmeans", *TRAINED])
 @pytest.mark.parametrize("weighting", ["auto", "resample"])
-def test_any_weights_go_with_any_method(name, weighting, split, backbone, bank):
+def test_every_method_takes_every_weighting(name, weighting, split, backbone, bank):
     weight = np.array([0.0, 0.3, 1.7, 25.0] * 3)
     weight[split.labeled.labels == 1] = 0
     more = {} if name == "kmeans" else {"n_epochs": 1}
@@ -126,7 +126,7 @@ def test_held_out_images_are_never_drawn(name, split, backbone, bank, monkeypatc
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_the_seed_decides_and_nothing_else(name, split, backbone, bank, left_alone, tmp_path):
+def test_result_depends_on_the_seed_only(name, split, backbone, bank, left_alone, tmp_path):
     before = left_alone(name, n_epochs=1).folder
     for seed in (0, 1):
         np.random.seed(1234)  # whoever draws from these elsewhere
@@ -136,7 +136,7 @@ def test_the_seed_decides_and_nothing_else(name, split, backbone, bank, left_alo
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_settings_survive_the_way_through_json(name):
+def test_settings_round_trip_through_json(name):
     config = config_of(name, n_epochs=7)
     assert METHODS[name].config_class().with_settings(json.loads(json.dumps(asdict(config)))) == config
     assert config.with_settings({}) == config
@@ -155,7 +155,7 @@ def test_without_any_labeled_image_all_categories_are_discovered(name, split, ba
 
 
 @pytest.mark.parametrize("name", ["gcd", "simgcd"])
-def test_a_class_of_one_image_is_known_too(name, backbone, bank):
+def test_class_with_one_image_is_known(name, backbone, bank):
     split = drawn_split()
     first_of_each = np.unique(split.labeled.labels, return_index=True)[1]
     method = learned(name, replace(split, labeled=split.labeled.take(first_of_each)), backbone, bank, n_epochs=1)

@@ -34,7 +34,7 @@ def test_labeled_images_come_first_in_label_order():
     assert data.chance is None
 
 
-def test_hard_weights_take_images_out():
+def test_hard_weight_0_removes_images():
     data = TrainingData.of(split_of([3, 3, 8, 9]), np.array([1.0, 0, 0, 1]))
     assert data.labeled.tolist() == [0, 3]
     assert data.seen.tolist() == [0, 3, 4, 5, 6, 7, 8]
@@ -45,7 +45,7 @@ def test_hard_weights_take_images_out():
     assert data.batches(2, seed=0).n_steps == 3
 
 
-def test_soft_weights_of_0_leave_the_batches_too():
+def test_soft_weight_0_leaves_the_batches():
     data = TrainingData.of(split_of([3, 3, 8, 9]), np.array([0.5, 0, 0, 2]))
     assert data.labeled.tolist() == [0, 3]
     assert data.known_labels == (3, 9)
@@ -65,7 +65,7 @@ def test_guide_classes_follow_known_ones_in_separate_batches():
     assert not np.isin(data.batches(100, seed=0).rows(0, n_steps=20), [0, 1, 4]).any()
 
 
-def test_where_all_that_guides_weighs_nothing_the_target_is_alone():
+def test_guides_of_weight_0_equal_no_guides():
     data = TrainingData.of(replace(split_of([3, 5]), guide_classes=(3, 5)), np.zeros(2))
     assert data.known == ()
     assert len(data.labeled) == len(data.guides) == 0
@@ -99,19 +99,19 @@ def test_weights_of_0_and_1_are_hard_and_all_others_soft(weight, expected):
         ([1.0, 0.5, 1, 1], "hard", "weights such as 0.5"),
     ],
 )
-def test_weights_that_cannot_be_are_refused(weight, weighting, error):
+def test_invalid_weights_are_rejected(weight, weighting, error):
     with pytest.raises((DataError, DegenerateError), match=error):
         TrainingData.of(split_of([3, 3, 8, 9]), np.array(weight), weighting)
 
 
-def test_what_cannot_be_learned_from_is_refused():
+def test_invalid_training_data_is_rejected():
     with pytest.raises(DegenerateError, match="no unlabeled images"):
         TrainingData.of(split_of([1, 2], n_unlabeled=0))
     with pytest.raises(DataError, match="1 labeled images have no label"):
         TrainingData.of(split_of([1, -1]))
 
 
-def test_nothing_labeled_is_a_target_alone():
+def test_split_without_labels_is_the_target_only():
     split = split_of([1, 2])
     data = TrainingData.of(replace(split, labeled=split.labeled.take([])))
     assert data.known == ()
@@ -120,7 +120,7 @@ def test_nothing_labeled_is_a_target_alone():
     assert len(data.batches(2, seed=0)) == 5
 
 
-def test_a_target_alone_is_what_is_left_without_labels():
+def test_without_labels_keeps_the_target_only():
     data = TrainingData.of(split_of([1, 2, 2]), held_out_share=0.5).without_labels()
     assert data.known == ()
     assert data.known_labels == ()
@@ -129,7 +129,7 @@ def test_a_target_alone_is_what_is_left_without_labels():
     assert data.unlabeled.tolist() == [3, 4, 5, 6, 7]
 
 
-def test_a_share_of_each_class_is_held_out_but_never_all_of_it():
+def test_held_out_share_leaves_images_of_each_class():
     labels = [0] * 10 + [1] * 5 + [2] * 2 + [3]
     data = TrainingData.of(split_of(labels), held_out_share=0.4)
     n_held_out = [int(data.is_held_out[:18][np.array(labels) == label].sum()) for label in range(4)]
@@ -175,7 +175,7 @@ def test_categories_include_kept_classes_the_target_lacks():
     assert total_categories(kept=[5, 5, 6], own=(), n_target=4) == 6
 
 
-def test_the_fingerprint_tells_what_changed():
+def test_fingerprint_reflects_changes():
     split, weight = split_of([3, 3, 8, 9]), np.array([0.5, 0.1, 1.0, 2.0])
     first = TrainingData.of(split, weight).fingerprint()
     assert TrainingData.of(split, weight.copy()).fingerprint() == first

@@ -74,7 +74,7 @@ def test_parts_are_k_means_clusters_of_the_frozen_features(split, backbone, bank
     assert len(everything) == sum(len(part) for part in experts) == len(data.images)
 
 
-def test_an_epoch_is_as_long_as_the_longest_loaders(split, backbone, bank, monkeypatch):
+def test_epoch_lasts_as_long_as_the_longest_batches(split, backbone, bank, monkeypatch):
     steps = []
     monkeypatch.setattr(base.Training, "run", lambda self, *_: steps.append((self.n_steps, self.learner.batches)))
     learned("xcon", split, backbone, bank, batch_size=8, n_experts=4)
@@ -83,7 +83,7 @@ def test_an_epoch_is_as_long_as_the_longest_loaders(split, backbone, bank, monke
     assert n_steps > batches[0].n_steps  # the largest part outnumbers its share of the batch
 
 
-def test_a_part_without_labeled_images_learns_without_labels(split, backbone, bank, tmp_path, monkeypatch):
+def test_expert_without_labels_trains(split, backbone, bank, tmp_path, monkeypatch):
     n_labeled = len(split.labeled)
 
     def apart(self, features):  # all labeled images with one expert
@@ -97,6 +97,6 @@ def test_a_part_without_labeled_images_learns_without_labels(split, backbone, ba
         assert all(np.isfinite(list(record.values())).all() for record in records(folder))
 
 
-def test_more_experts_than_images_are_refused(split, backbone, bank):
+def test_more_experts_than_images_are_rejected(split, backbone, bank):
     with pytest.raises(DegenerateError, match="41 experts for 40 images"):
         learned("xcon", split, backbone, bank, n_experts=41)

@@ -110,7 +110,7 @@ def newest(folder):
 
 
 def final_bytes(folder):
-    """Every tensor that training left, heads and momentum included, as bytes."""
+    """Every tensor of the last checkpoint, heads included, as bytes."""
     return {name: tensor.numpy().tobytes() for name, tensor in load_file(newest(folder)).items()}
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from justright.estimation.base import Given, middle_interval
-from justright.utils.errors import DegenerateError
+from justright.utils.errors import DataError, DegenerateError
 
 
 def test_the_middle_of_the_estimates_rounded_outward():
@@ -18,10 +18,12 @@ def test_the_estimate_itself_is_always_inside():
     assert middle_interval([5, 6, 7], 0.9, holding=3) == (3, 7)
 
 
-@pytest.mark.parametrize(("estimates", "level"), [([], 0.9), ([1, 2], 1.0), ([1, 2], 0.0)])
-def test_nothing_to_take_the_middle_of_is_refused(estimates, level):
-    with pytest.raises(DegenerateError, match="An interval of level"):
-        middle_interval(estimates, level, holding=1)
+def test_an_interval_needs_resamples_and_a_level():
+    with pytest.raises(DegenerateError, match="0 resamples"):
+        middle_interval([], 0.9, holding=1)
+    for level in (0.0, 1.0):
+        with pytest.raises(DataError, match="an interval of level"):
+            middle_interval([1, 2], level, holding=1)
 
 
 X = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]])
@@ -36,9 +38,9 @@ def test_labeled_pool_images_follow_the_counted_ones():
     assert given.n_classes == 2
 
 
-def test_features_are_scaled_if_asked_and_tensors_stay_tensors():
+def test_features_are_scaled_and_tensors_become_arrays():
     given = Given.of(torch.from_numpy(X), None, (torch.from_numpy(X), np.array([0, 0, 1])), normalize=True)
-    np.testing.assert_allclose(np.linalg.norm(given.x.numpy(), axis=1), 1)
+    np.testing.assert_allclose(np.linalg.norm(given.x, axis=1), 1)
 
 
 def test_own_labels_need_no_pool():

@@ -5,7 +5,7 @@ import pytest
 
 from justright.estimation.combined import DISAGREEMENT, ERROR, FEW_CLASSES, FEW_IMAGES, CombinedCounter
 from justright.estimation.spread import SpreadCounter
-from justright.utils.errors import DegenerateError
+from justright.utils.errors import DataError
 
 
 def blobs(n_classes=16, per_class=24, n_labeled=8, noise=0.5, dim=24, seed=0):
@@ -39,7 +39,7 @@ def test_interval_grows_with_the_level():
     factor = math.exp(ERROR * (1 + few + DISAGREEMENT * math.log(high / low)))
     assert counter.interval()[1] == math.ceil(counter.n_categories_ * factor)
     assert counter.interval(0.5)[1] < counter.interval(0.9)[1] < counter.interval(0.99)[1]
-    with pytest.raises(DegenerateError, match="level 1"):
+    with pytest.raises(DataError, match="level 1"):
         counter.interval(1.0)
 
 

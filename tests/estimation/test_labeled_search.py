@@ -134,13 +134,13 @@ def test_invalid_input_is_rejected(max_k, labels, says):
         LabeledSearchCounter(max_k=max_k).fit(mixture(n_images=60)[0], labels)
 
 
-def test_a_pool_of_other_kinds_cannot_judge_and_is_refused():
+def test_pool_of_other_kinds_is_rejected():
     x, y, _ = mixture(n_images=60)
     with pytest.raises(DegenerateError, match="CombinedCounter"):
         LabeledSearchCounter().fit(x[:30], None, pool=(x[30:], y[30:]))
 
 
-def test_all_counters_are_registered_and_say_what_their_curve_shows():
+def test_all_counters_are_registered_with_axes_of_their_curve():
     for counter in COUNTERS.values():
         assert issubclass(counter, CategoryCounter)
         assert len(counter.curve_axes) == 2

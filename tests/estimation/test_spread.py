@@ -6,7 +6,7 @@ import torch
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from justright.estimation.spread import SpreadCounter, WardTree, k_of_spread, way_to_neighbors
-from justright.utils.errors import DegenerateError
+from justright.utils.errors import DataError, DegenerateError
 
 
 def spread_as_written(x, n_clusters, measured):
@@ -120,11 +120,11 @@ def test_interval_without_labels_is_wide(noise):
     assert high >= 2 * low
     narrow = counter.interval(0.5)
     assert low <= narrow[0] <= counter.n_categories_ <= narrow[1] <= high
-    with pytest.raises(DegenerateError, match=r"An interval of level 2\.0"):
+    with pytest.raises(DataError, match=r"an interval of level 2\.0"):
         counter.interval(2.0)
 
 
-def test_what_tells_nothing_of_classes_is_refused():
+def test_uninformative_input_is_rejected():
     x, y, labels = blobs()
     with pytest.raises(DegenerateError, match="20 labeled classes, 20 images"):
         SpreadCounter().fit(x, np.where(np.arange(len(y)) % 20 == 0, y, -1))

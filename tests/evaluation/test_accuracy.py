@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from justright.evaluation import Counts, evaluate, match_counts, names_right
-from justright.evaluation.accuracy import Tally
+from justright.evaluation.accuracy import accuracy_of
+from justright.evaluation.intervals import wilson
 from justright.utils.errors import DataError
-from justright.utils.seeding import generator
 from justright.utils.types import UNLABELED
 
 IMAGES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), min_size=1, max_size=60)
@@ -51,7 +51,7 @@ def test_agrees_with_the_formula_written_as_loops():
 def test_all_lies_between_old_and_new_in_proportion_to_their_images(images):
     y_true, y_pred = (np.array(column) for column in zip(*images, strict=True))
     for protocol in ("v2", "v1"):
-        scores = evaluate(y_true, y_pred, y_true < 3, protocol=protocol, n_resamples=0)
+        scores = evaluate(y_true, y_pred, y_true < 3, protocol=protocol, with_intervals=False)
         mixture = np.nansum([scores.n_old * scores.old, scores.n_new * scores.new]) / scores.n_images
         assert scores.all == pytest.approx(mixture)
 
@@ -78,7 +78,7 @@ def test_the_legacy_protocol_does_not_see_new_images_in_old_clusters():
 @given(IMAGES)
 def test_the_legacy_protocol_never_scores_below_today(images):
     y_true, y_pred = (np.array(column) for column in zip(*images, strict=True))
-    legacy, today = (evaluate(y_true, y_pred, y_true < 3, protocol=p, n_resamples=0) for p in ("v1", "v2"))
+    legacy, today = (evaluate(y_true, y_pred, y_true < 3, protocol=p, with_intervals=False) for p in ("v1", "v2"))
     assert legacy.all >= today.all - 1e-12
 
 
@@ -123,11 +123,8 @@ def test_a_kept_label_of_a_new_class_means_nothing():
     assert str(alike[0]) == str(alike[1])
 
 
-def test_same_seed_same_intervals():
-    once, again = (evaluate(*drawn(), seed=3, protocol="v2b") for _ in range(2))
-    assert once.intervals == again.intervals
-    assert once.intervals != evaluate(*drawn(), seed=4, protocol="v2b").intervals
-    assert evaluate(*drawn(), n_resamples=0).intervals == {}
+def test_intervals_can_be_left_out():
+    assert evaluate(*drawn(), with_intervals=False).intervals == {}
 
 
 @pytest.mark.parametrize("protocol", ["v2", "v2b", "v1"])
@@ -146,63 +143,48 @@ def test_all_right_or_all_wrong_has_an_interval_with_a_width(protocol, is_right)
     assert 0.03 < high - low < 0.4
 
 
-def test_refuses_a_class_that_is_half_old():
+def test_class_that_is_half_old_is_rejected():
     with pytest.raises(DataError, match="some images and false for others of 1 classes"):
         evaluate(np.array([4, 4, 5]), np.array([0, 0, 1]), np.array([True, False, False]))
 
 
-def test_refuses_unknown_settings():
+def test_invalid_level_is_rejected():
     y_true, y_pred, is_old = drawn()
     with pytest.raises(DataError, match="level"):
         evaluate(y_true, y_pred, is_old, level=1.0)
 
 
-def resample_as_loops(n_right, n_images, rng, averages_units):
-    """Draw images one by one with replacement and score them anew."""
-    unit = np.repeat(np.arange(len(n_images)), n_images)
-    is_right = np.concatenate([np.arange(n) < r for r, n in zip(n_right, n_images, strict=True)])
-    rows = rng.integers(0, len(unit), len(unit))
-    if not averages_units:
-        return is_right[rows].mean()
-    return np.mean([is_right[rows][unit[rows] == u].mean() for u in np.unique(unit[rows])])
+def test_a_share_of_images_counts_all_images():
+    assert accuracy_of(np.array([30, 5]), np.array([40, 20]), over_classes=False) == (35 / 60, 60)
 
 
-@pytest.mark.parametrize("averages_units", [False, True])
-def test_drawing_counts_has_the_law_of_drawing_images(averages_units):
+def test_a_mean_over_classes_has_the_variance_of_as_many_images():
     n_right, n_images = np.array([30, 5, 12]), np.array([40, 20, 15])
-    tally = Tally(n_right, n_images, np.ones((1, 3), dtype=bool), averages_units)
-    rng = np.random.default_rng(0)
-    slow = [resample_as_loops(n_right, n_images, rng, averages_units) for _ in range(4000)]
-    ((low, high),) = tally.intervals(generator(0, "test"), 4000, 0.95)
-    assert (low, high) == pytest.approx(tuple(np.quantile(slow, [0.025, 0.975])), abs=0.015)
+    share, n = accuracy_of(n_right, n_images, over_classes=True)
+    assert share == pytest.approx((30 / 40 + 5 / 20 + 12 / 15) / 3)
+    drawn = np.random.default_rng(0).binomial(n_images, n_right / n_images, size=(20_000, 3)) / n_images
+    assert share * (1 - share) / n == pytest.approx(drawn.mean(axis=1).var(), rel=0.05)
 
 
-def n_effective_as_loops(n_images):
-    """1 over the variance of a mean over classes, if every image has the same variance 1."""
-    return 1 / sum((1 / len(n_images)) ** 2 / n for n in n_images)
+def test_classes_that_are_all_right_have_the_size_of_kish():
+    n_images = np.array([40, 20, 15])
+    n_as_loops = 1 / sum((1 / 3) ** 2 / n for n in (40, 20, 15))  # every image has the variance 1
+    assert accuracy_of(n_images, n_images, over_classes=True) == (1.0, pytest.approx(n_as_loops))
 
 
-def test_effective_images_of_a_mean_over_classes():
-    for n_images in ([40, 20, 15], [25, 25, 25]):
-        tally = Tally(np.array(n_images), np.array(n_images), np.ones((1, 3), dtype=bool), averages_units=True)
-        assert tally.n_effective().tolist() == pytest.approx([n_effective_as_loops(n_images)])
-    assert tally.n_effective().tolist() == pytest.approx([75])
-
-
-def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+@pytest.mark.parametrize("protocol", ["v2", "v2b"])
+def test_interval_has_its_nominal_coverage(protocol):
     rng, n_covered, rate = np.random.default_rng(1), 0, np.array([0.8, 0.4])
     for _ in range(300):
-        n_right = rng.binomial(100, rate)
-        tally = Tally(n_right, np.array([100, 100]), np.ones((1, 2), dtype=bool), averages_units=False)
-        ((low, high),) = tally.intervals(rng, 300, 0.9)
-        n_covered += bool(low <= rate.mean() <= high)
+        share, n = accuracy_of(rng.binomial(100, rate), np.array([100, 100]), protocol == "v2b")
+        low, high = wilson(share, n, 0.9)
+        n_covered += low <= rate.mean() <= high
     assert 0.84 < n_covered / 300 < 0.97
 
 
-def test_a_group_without_images_has_no_interval_and_no_accuracy():
-    tally = Tally(np.array([1]), np.array([3]), np.array([[True], [False]]), averages_units=False)
-    assert np.isnan(tally.accuracy()).tolist() == [False, True]
-    assert np.isnan(tally.intervals(generator(0, "test"), 10, 0.95)).tolist() == [[False, False], [True, True]]
+def test_a_group_without_images_has_no_accuracy():
+    none = np.zeros(0, dtype=np.int64)
+    assert np.isnan(accuracy_of(none, none, over_classes=False)[0])
 
 
 # class, cluster, name: classes 0 and 1 are old, 2 and 3 new; 9 is a name that no class has

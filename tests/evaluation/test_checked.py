@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from justright.evaluation import HALF_WIDTH, estimate_accuracy, forecast_looks
-from justright.evaluation.intervals import n_more_looks, wilson
+from justright.evaluation import HALF_WIDTH, estimate_accuracy, forecast_checks
+from justright.evaluation.intervals import n_more_checks, wilson
 from justright.utils.errors import DataError, DegenerateError
 
 N_IMAGES = 3000
@@ -108,14 +108,14 @@ def test_agrees_with_the_formula_written_as_loops():
 
 
 @pytest.mark.parametrize("n_checked", [0, 20, 100])
-def test_the_accuracy_is_known_after_as_many_looks_as_forecast(n_checked):
+def test_forecast_number_of_checks_is_enough(n_checked):
     is_right, confidence = pool_of_verdicts(6, sharpness=1.0)
     order = np.random.default_rng(1).permutation(N_IMAGES)
 
     def after(n):
         return estimate_accuracy(order[:n], is_right[order[:n]], N_IMAGES, confidence=confidence)
 
-    n_more = after(n_checked).n_more if n_checked else forecast_looks(confidence)
+    n_more = after(n_checked).n_more if n_checked else forecast_checks(confidence)
     then = after(n_checked + n_more)
     # from 20 looks no slope is fitted: what it will save is not counted on yet
     assert (0.75 if n_checked == 20 else 0.9) * HALF_WIDTH < (then.high - then.low) / 2 < 1.1 * HALF_WIDTH
@@ -129,15 +129,15 @@ def forecast_as_loops(confidence, n_checked, accuracy, variance):
         mean, spread = mean + f / len(confidence), spread + f * (1 - f) / len(confidence)
     mean = (n_checked * accuracy + 16 * mean) / (n_checked + 16)
     spread = (n_checked * variance + 16 * spread) / (n_checked + 16)
-    return n_more_looks(mean, spread, n_checked, len(confidence), 0.95, HALF_WIDTH)
+    return n_more_checks(mean, spread, n_checked, len(confidence), 0.95, HALF_WIDTH)
 
 
 def test_the_forecast_agrees_with_its_formula_written_as_loops():
     _, confidence = pool_of_verdicts(3, sharpness=2.0)
     for looked in ((0, 0.0, 0.0), (10, 0.4, 0.2), (90, 0.8, 0.1)):
-        assert forecast_looks(confidence, 0.95, *looked) == forecast_as_loops(confidence.tolist(), *looked)
-    assert forecast_looks(np.ones(1000)) > 50, "certain confidences are not taken at their word"
-    assert forecast_looks(np.ones(0)) == 0
+        assert forecast_checks(confidence, 0.95, *looked) == forecast_as_loops(confidence.tolist(), *looked)
+    assert forecast_checks(np.ones(1000)) > 50, "certain confidences are not taken at their word"
+    assert forecast_checks(np.ones(0)) == 0
 
 
 @pytest.mark.parametrize("n_checked", [10, 40, 120])
@@ -158,7 +158,7 @@ def test_the_plain_interval_is_reported():
     is_right, confidence = pool_of_verdicts(5, sharpness=4.0)
     checked = np.random.default_rng(0).choice(N_IMAGES, 100, replace=False)
     found = estimate_accuracy(checked, is_right[checked], N_IMAGES, confidence=confidence)
-    (low,), (high,) = wilson(np.array([is_right[checked].mean()]), np.array([100.0]), 0.95)
+    low, high = wilson(float(is_right[checked].mean()), 100, 0.95)
     assert (found.plain_low, found.plain_high) == (low, high)
     assert found.length_ratio == found.to_dict()["length_ratio"] == (found.high - found.low) / (high - low) < 0.75
     assert f"same checks, interval {found.length_ratio:.2f} times as long. {found.n_more} more checks" in str(found)
@@ -167,14 +167,14 @@ def test_the_plain_interval_is_reported():
     assert "same checks" not in str(few)
 
 
-def test_having_seen_every_image_leaves_no_doubt():
+def test_interval_has_no_width_once_all_images_are_checked():
     estimate = estimate_accuracy(np.arange(4), np.array([True, True, False, True]), 4)
     assert estimate.accuracy == estimate.low == estimate.high == 0.75
     assert estimate.n_more == 0
     assert estimate.to_dict()["n_effective"] is None
 
 
-def test_says_what_it_found_in_one_line():
+def test_text_has_estimate_interval_and_counts():
     text = str(estimate_accuracy(np.arange(50), np.arange(50) < 40, 1000))
     assert text.startswith("All about 80.0 [")
     assert "from 50 of 1,000 images" in text

@@ -66,7 +66,7 @@ def test_every_error_has_one_kind_and_one_cause(images, names):
     assert sum(errors.by_kind().values()) == sum(errors.by_cause().values()) == n_wrong
     np.testing.assert_array_equal(errors.n_images, errors.n_right + errors.n_as_old + errors.n_as_new)
     np.testing.assert_array_equal(errors.n_images - errors.n_right, errors.n_split + errors.n_merged + errors.n_stray)
-    assert 1 - n_wrong / len(y_true) == pytest.approx(evaluate(y_true, y_pred, y_true < 3, n_resamples=0).all)
+    assert 1 - n_wrong / len(y_true) == pytest.approx(evaluate(y_true, y_pred, y_true < 3, with_intervals=False).all)
     renamed = break_down(y_true, np.array(names)[y_pred], y_true < 3)
     assert renamed.to_dict() == errors.to_dict()
 

@@ -55,7 +55,7 @@ def test_nan_is_null_on_disk(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "justright scores 1", "all": 1}', "[1", "3"])
-def test_refuses_what_are_no_scores(tmp_path, text):
+def test_other_files_are_rejected(tmp_path, text):
     (tmp_path / "other.json").write_text(text)
     with pytest.raises(DataError, match=r"other\.json"):
         Scores.load(tmp_path / "other.json")

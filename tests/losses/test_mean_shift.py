@@ -45,7 +45,7 @@ def test_without_a_shift_the_memory_is_not_read():
     assert loss(z, memory_of(z.shape[-1])) == loss(z, memory_of(z.shape[-1], seed=6))
 
 
-def test_where_only_neighbors_count_nothing_is_learned():
+def test_shift_1_gives_no_gradient():
     z = draw_batch().projections.requires_grad_()
     MeanShiftLoss(CMSSettings(shift=1.0))(z, memory_of(z.shape[-1])).backward()
     assert z.grad.abs().max() == 0
@@ -69,12 +69,12 @@ def unit_rows(rows):
     return torch.nn.functional.normalize(rows.detach(), dim=-1)
 
 
-def test_an_image_alone_is_only_pulled_together():
+def test_single_image_gives_a_finite_loss():
     z = draw_batch(labels=(0,)).projections
     assert math.isfinite(MeanShiftLoss()(z, memory_of(z.shape[-1])).item())
 
 
-def test_neighbors_that_cancel_leave_finite_numbers():
+def test_cancelling_neighbors_give_finite_values():
     z = torch.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]], requires_grad=True)
     memory = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])
     loss = MeanShiftLoss(CMSSettings(n_neighbors=1))(z, memory)  # the second nearest of (1, 0) is its opposite

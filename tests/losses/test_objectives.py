@@ -18,7 +18,7 @@ def test_mixes_eq_16_and_17_by_the_supervised_share():
     assert terms["sup_contrastive"].item() == pytest.approx(sup)
 
 
-def test_a_batch_without_labeled_images_learns_from_the_views_alone():
+def test_batch_without_labels_uses_views_only():
     z, _, labels, weight = draw_batch((-1, -1, -1))
     objective = ContrastiveObjective(ContrastiveSettings(0.2, temperature_unsup=0.5, temperature_sup=0.1))
     assert objective(z, labels, weight).total.item() == pytest.approx(0.8 * eq_1_as_loops(z, 0.5))
@@ -76,7 +76,7 @@ def test_every_option_reaches_its_loss():
 
 
 @pytest.mark.parametrize("labels", [(-1, -1, -1), (-1, 2, -1), (0, 1, 1)], ids=["none", "one", "all"])
-def test_any_number_of_labeled_images_trains(labels):
+def test_any_number_of_labeled_images_is_allowed(labels):
     z, logits, labels, weight = draw_batch(labels)
     z.requires_grad_()
     logits.requires_grad_()
@@ -95,7 +95,7 @@ def test_gradient_of_all_losses_agrees_with_finite_differences():
     assert torch.autograd.gradcheck(total, (z.requires_grad_(), logits.requires_grad_()), fast_mode=True)
 
 
-def test_halving_every_weight_halves_what_is_learned_from_labels_only():
+def test_halved_weights_halve_supervised_terms_only():
     z, logits, labels, weight = draw_batch()
     _, whole = SimGCDObjective()(z, logits, logits, labels, weight, temperature_teacher=0.07)
     _, half = SimGCDObjective()(z, logits, logits, labels, weight / 2, temperature_teacher=0.07)

@@ -15,7 +15,7 @@ def test_divides_by_row_count_not_by_weight_sum():
     assert mean.item() == pytest.approx((0.5 * 1 + 2 * 3 + 0.5 * 4 + 2 * 6) / 4)
 
 
-def test_what_an_unlabeled_image_holds_is_not_read_and_gets_no_gradient():
+def test_values_of_unlabeled_images_are_ignored():
     values = VALUES.clone()
     values[:, 1] = torch.inf
     values.requires_grad_()
@@ -35,7 +35,7 @@ def test_double_precision_weights_keep_the_precision_of_the_values():
 
 
 @pytest.mark.parametrize(("given", "found"), [("float16", "float32"), ("bfloat16", "float32"), ("float64", "float64")])
-def test_only_half_precision_is_raised(given, found):
+def test_only_half_precision_is_converted(given, found):
     wide = at_least_float32(VALUES.to(getattr(torch, given)))
     assert wide.dtype == getattr(torch, found)
     assert wide.tolist() == VALUES.tolist()

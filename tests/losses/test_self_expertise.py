@@ -89,7 +89,7 @@ def test_levels_act_as_written_in_loops(dim):
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.4, 1.0])
-def test_views_are_told_apart_as_written_in_loops(smoothing):
+def test_smoothed_loss_agrees_with_loops(smoothing):
     z = draw_batch().projections
     apart = apart_by_clusters(LEVELS)
     assert apart.tolist() == apart_as_loops(LEVELS)
@@ -109,14 +109,14 @@ def test_target_rows_sum_to_1_without_the_own_cluster(smoothing):
         assert targets[0, 1] > targets[0, 6] > 0  # different at two levels, and at one
 
 
-def test_where_all_images_share_a_cluster_the_other_view_is_the_target():
+def test_single_cluster_targets_the_other_view():
     z = draw_batch().projections
     alike = apart_by_clusters(torch.zeros(2, 7, dtype=torch.int64))
     found = SmoothedContrastiveLoss(SelExSettings(smoothing=1.0))(z, alike)
     assert found == SmoothedContrastiveLoss(SelExSettings(smoothing=0.0))(z, alike)
 
 
-def test_beyond_the_reach_of_its_cluster_an_image_is_apart():
+def test_images_beyond_the_reach_are_apart():
     features = torch.tensor([[[0.0], [1.0], [3.0]], [[0.0], [1.0], [3.0]]])
     reach = torch.tensor([[0.5, 2.5, 1.5], [torch.inf, 0.5, 2.5]])
     apart = apart_by_reach(features, reach)
@@ -125,7 +125,7 @@ def test_beyond_the_reach_of_its_cluster_an_image_is_apart():
     assert torch.equal(apart[:3, 3:], apart[:3, :3])
 
 
-def test_long_features_make_everything_apart():
+def test_large_features_are_all_apart():
     """What the public code does: its distances are of long features, its radii of unit ones."""
     features = draw_batch().projections
     reach = torch.full((2, 7), 1.0)

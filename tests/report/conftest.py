@@ -11,9 +11,8 @@ from tests.remembered_maps import remember_maps
 
 from justright.features.table import FeatureTable
 from justright.report.run_report import write_report
-from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection import Selection
+from justright.runs.selection import Selection, merge_tables
 from justright.selection import row_shards, stability
 
 

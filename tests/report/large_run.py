@@ -12,9 +12,8 @@ from justright.data.readers import FolderReader
 from justright.discovery.predictions import Predictions, category_names
 from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection import Selection, save_selection
+from justright.runs.selection import Selection, merge_tables, save_selection
 from justright.selection import BetaSelector, row_shards
 
 DIM = 8
@@ -59,7 +58,7 @@ def make_large_run(
     Predictions(index, cluster, confidence, is_neither, category_names(known, n_clusters)).save(
         path / "predictions.parquet"
     )
-    evaluate(y, cluster, y < n_clusters // 2, n_resamples=100).save(path / "scores.json")
+    evaluate(y, cluster, y < n_clusters // 2).save(path / "scores.json")
     folder = RunFolder(path)
     folder.save_about({"method": "simgcd", "selector": "beta", "seed": 0, "n_categories": n_clusters})
     return folder

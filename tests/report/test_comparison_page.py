@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
 import pytest
+from tests.accessibility import faults
 from tests.made_runs import make_run
 from tests.report.fake_runs import fake_run
 from tests.report.html_checks import check, opened, part, text_of
 
-from justright.report.comparison import Comparison, ComparisonPage, write_comparison
+from justright.report import comparison as comparison_module
+from justright.report.compared_runs import ComparedRun
+from justright.report.comparison import Comparison, ComparisonPage, write_comparison, write_pages
+from justright.runs.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +56,45 @@ def test_the_page_stands_alone_in_a_browser(compared, chromium, tmp_path):
     seen = opened(chromium, html, tmp_path, width=400)
     assert seen.problems == []
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_it_begins_with_the_expected_accuracy_of_each_run(compared):
+    comparison, html = compared
+    top = text_of(html.partition("<nav")[0])
+    for run in comparison.runs:
+        assert f"{run.run.expected} images" in top
+    assert "Simple methods" not in top, "they were not computed"
+
+
+def test_simple_methods_are_on_the_first_screen(compared, tmp_path):
+    comparison, _ = compared
+    path = Path(shutil.copytree(comparison.runs[0].run.path, tmp_path / "run"))
+    run = RunFolder.open(path)
+    check = {"baselines": {"k-means": {"all": 0.293}, "Ward": {"all": 0.327}}}
+    run.save_about(run.about | {"check": check})
+    runs = [ComparedRun("simple", RunFolder.open(path)), comparison.runs[2]]
+    said = text_of(shown("verdict", *runs)).replace("\u00a0", " ")
+    assert "Simple methods on the features before training: k-means 29.3 %, Ward 32.7 %." in said
+
+
+@pytest.mark.usefixtures("forked_workers")
+def test_pages_drawn_in_processes_equal_those_drawn_here(compared, tmp_path):
+    comparison, _ = compared
+    runs = {run.name: run.run for run in comparison.runs[:2]}
+    written = {}
+    for n, out in ((1, tmp_path / "one.html"), (2, tmp_path / "two.html")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(comparison_module, "n_cores", lambda n=n: n)
+            pages = write_pages(runs, out)
+        assert pages == [out, *(run.path / "report.html" for run in runs.values())]
+        written[n] = [page.read_text(encoding="utf-8") for page in pages]
+    assert written[1] == written[2]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
+def test_the_comparison_has_no_serious_accessibility_fault(compared, chromium, tmp_path, width, scheme):
+    seen = opened(chromium, compared[1], tmp_path, width=width, color_scheme=scheme)
+    assert faults(seen.page) == []
 
 
 def page_of(*runs) -> ComparisonPage:

@@ -70,7 +70,7 @@ def test_paper_page_shows_tables_claims_and_figure(tmp_path):
     odd = [TABLES[0]._replace(title="<b>tab2</b>"), *TABLES[1:-1]]
     page = page_of(TABLE, odd, CLAIMS, tmp_path)
     assert "56.5 ±0.7" in page
-    assert "<td>holds</td>" in page
+    assert "<td>undecided</td>" in page
     assert "<b>tab2</b>" not in page
     assert "http://" not in page
     assert "Change: against none" in page

@@ -58,6 +58,15 @@ def test_the_numbers_of_the_sentence_are_those_of_the_predictions(finished):
     assert f"About {n_wrong} images are expected to be wrong" in text_of(shown(finished))
 
 
+def test_the_largest_clusters_have_their_expected_purity(finished, own_run):
+    views = [view for view in look_at_clusters(finished.predictions, None) if view.category.kind == "discovered"]
+    largest = max(views, key=lambda view: view.n_images)
+    said = text_of(shown(finished)).replace("\u00a0", " ")
+    assert f"{largest.category.name} {largest.n_images} images expected purity {100 * largest.purity:.0f} %" in said
+    own_run.save_about(own_run.about | {"expected_right": None})
+    assert "expected purity" not in text_of(shown(RunFolder.open(own_run.path)))
+
+
 @pytest.mark.parametrize(
     ("case", "said"),
     [
@@ -118,6 +127,14 @@ def test_the_largest_new_clusters_are_shown_with_what_is_nearest(finished):
     assert len(re.findall(r"nearest: known class <bdi>", html)) == 6
 
 
+def test_the_accuracy_stands_beside_that_of_simple_methods(own_run):
+    own_run.save_about(own_run.about | {"check": {"baselines": {"k-means": {"all": 0.293}, "Ward": {"all": 0.327}}}})
+    run = RunFolder.open(own_run.path)
+    said = text_of(shown(run)).replace("\u00a0", " ")
+    assert f"By the true labels, these are right: {run.scores.percent('all')} % of all images," in said
+    assert "Simple methods on the features before training: k-means 29.3 %, Ward 32.7 %." in said
+
+
 def test_without_truth_selection_or_new_clusters_the_rest_stays(own_run):
     for name in ("scores.json", "truth.parquet", "weights.parquet"):
         (own_run.path / name).unlink()
@@ -125,7 +142,7 @@ def test_without_truth_selection_or_new_clusters_the_rest_stays(own_run):
     html = part("run", "result", result_part(own_run, known, PageImages(Missing("gone"), 0)))
     assert re.findall("<h2>(.*?)</h2>", html) == ["What to do next"]
     assert "<img" not in html
-    assert "right." not in text_of(html)
+    assert "true labels" not in text_of(html)
 
 
 def test_each_next_step_is_a_command_that_exists_with_its_options():

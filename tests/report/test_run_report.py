@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.accessibility import faults
 from tests.conftest import picture
 from tests.report.html_checks import check, opened, text_of
 from tests.report.large_run import make_large_run
@@ -19,9 +20,8 @@ from justright.report.drawing import for_page, to_svg
 from justright.report.elements import environment
 from justright.report.run_report import MOST_BYTES, RunPage, write_report
 from justright.report.selection_report import draw_selection
-from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection import Selection, save_selection
+from justright.runs.selection import Selection, merge_tables, save_selection
 from justright.selection import BinsSelector, row_shards
 
 FIRST = ["The largest of 15 new clusters", "What to do next", "What selection did"]
@@ -77,7 +77,7 @@ def test_all_pictures_are_told_in_words(report):
 def test_the_outcome_stands_before_all_parts(report, finished):
     top = text_of(report.partition("<nav")[0])
     assert f"{len(finished.predictions):,} images: " in top
-    assert f"All {100 * finished.scores.all:.1f} [" in top
+    assert f"these are right: {100 * finished.scores.all:.1f} [" in top
     n_categories = len(finished.predictions.categories)  # K is that of the run, not the estimate
     assert f"simgcd with beta selection; {n_categories} categories, K given; seed 0" in top
 
@@ -101,6 +101,15 @@ def test_pointing_at_a_mark_of_the_map_shows_its_image(chromium, report, tmp_pat
     assert tile.is_visible()
     assert tile.locator("img").get_attribute("src") == sheet.get_attribute("src")
     page.mouse.move(1, 1)
+    assert tile.is_hidden()
+    drawn.focus()
+    shown = []
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+        assert tile.is_visible()
+        shown.append(tile.bounding_box()["x"])
+    assert shown == sorted(shown), "from left to right"
+    page.keyboard.press("Tab")
     assert tile.is_hidden()
 
 
@@ -257,6 +266,22 @@ def test_cards_can_be_searched_and_sorted(chromium, report, finished, tmp_path):
     page.get_by_label("Search classes and reasons").fill("braille")
     shown = page.locator("#classes tbody tr:visible td:nth-child(2)").all_text_contents()
     assert len(shown) == sum("braille" in name for name in finished.selection.classes["class_name"].to_pylist())
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
+def test_the_report_has_no_serious_accessibility_fault(chromium, report, tmp_path, width, scheme):
+    page = opened(chromium, report, tmp_path, width=width, color_scheme=scheme).page
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    assert faults(page) == []
+
+
+def test_wide_tables_can_be_scrolled_by_keyboard(chromium, report, tmp_path):
+    page = opened(chromium, report, tmp_path, width=390).page
+    wider = "[...document.querySelectorAll('.wide')].filter((each) => each.scrollWidth > each.clientWidth)"
+    page.wait_for_function(f"{wider}.length && {wider}.every((each) => each.tabIndex === 0)")
+    page.evaluate(f"{wider}[0].focus()")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"{wider}[0].scrollLeft > 0")
 
 
 def test_a_phone_need_not_scroll_sideways(chromium, report, tmp_path):

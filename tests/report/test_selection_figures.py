@@ -21,7 +21,6 @@ SETTINGS = {
     "discarding": BinsSelector(n_clusters=5, select=False, mass="uniform"),
     "majority": BinsSelector(n_clusters=5, combine="majority", discard=False),
     "cui": CuiSelector(n_clusters=5),
-    "marginal": CuiSelector(n_clusters=5, greedy="marginal"),
 }
 
 

@@ -18,10 +18,9 @@ from justright.report.selection_report import (
     selection_page,
     write_selection_report,
 )
-from justright.runs.feature_pool import merge_tables
-from justright.runs.selection import Selection
+from justright.runs.selection import Selection, merge_tables
 from justright.selection import BetaSelector, UniformSelector, row_shards
-from justright.selection.verdict import OWN, Diagnosis, DrawScores
+from justright.selection.diagnosis import Diagnosis
 from justright.utils.errors import JustrightError
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -82,10 +81,9 @@ def test_the_sheet_is_an_svg_document_with_every_name_and_image_inside():
 
 @pytest.fixture
 def written(weighed, tmp_path):
-    outcomes = {OWN: [DrawScores(0.5, 0.5, 1.0)] * 3, "bins": [DrawScores(0.6, 0.6, 0.5)] * 3}
     result = weighed("beta", BetaSelector(domain="affine"), n_resamples=3)
     asked = {"pool": "<birds>", "target": "t"}
-    diagnosis = Diagnosis.of(outcomes, 10, 2)
+    diagnosis = Diagnosis.of(np.full(3, 0.5), np.full(3, 0.6), 10)
     files, problem = write_selection_report(result, asked, diagnosis, tmp_path / "figures", tmp_path / "page.html")
     return result, files, problem, (tmp_path / "page.html").read_text(encoding="utf-8")
 
@@ -104,7 +102,7 @@ def test_the_page_says_everything_without_scripts(written):
     assert [file.name for file in files] == ["weights.svg", "page.html"]
     assert "has no paths of its images" in problem
     without = re.sub(r"<script>.*?</script>", "", html, flags=re.S)
-    for name in ("birds/0", "&lt;pets&gt; &amp; co/3", "&lt;birds&gt;", result.summary(), "Take bins"):
+    for name in ("birds/0", "&lt;pets&gt; &amp; co/3", "&lt;birds&gt;", result.summary(), "Take none"):
         assert name in without
     assert without.count("<tr>") >= len(result.pool.origins)
     assert "prefers-color-scheme: dark" in html
@@ -128,7 +126,7 @@ def test_a_long_table_of_classes_is_cut_in_the_middle(weighed, monkeypatch):
     assert f"{len(result.pool.origins) - 4} classes in the middle are omitted here" in html
     assert html.count("<tr><td>birds") + html.count("<tr><td>&lt;pets") >= 4
     assert "No images: the disk is gone" in html
-    assert "Would another selection" not in html
+    assert "Does the pool help" not in html
 
 
 def test_the_figure_and_the_page_are_written_where_they_are_asked_for(weighed, tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from tests.accessibility import faults
 from tests.review.live import LiveReview
 
 from justright.data import merge_pool, open_images
@@ -355,6 +356,31 @@ def test_nothing_sticks_out_at_phone_width_and_everything_can_be_reached(chromiu
     page.click("#back")
     assert page.is_visible("#clusters")
     context.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
+def test_no_serious_accessibility_fault(chromium, standing, width, scheme):
+    page = chromium.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme).new_page()
+    show(page, standing)
+    page.wait_for_selector("#clusters .row")
+    assert faults(page) == []
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog[open]")
+    assert faults(page) == []
+    page.keyboard.press("Escape")
+    page.locator("#clusters .row").first.click()
+    page.wait_for_selector("#grid .tile")
+    assert faults(page) == []
+    page.context.close()
+
+
+def test_the_expected_accuracy_is_on_the_first_screen(chromium, standing):
+    page = chromium.new_context().new_page()
+    show(page, standing)
+    expected = RunFolder.open(standing.run).expected
+    assert page.inner_text("#expected") == expected.in_words()
+    assert re.search(r"\d+ images? · expected purity \d+ %", page.inner_text("#clusters"))
+    page.context.close()
 
 
 def test_the_help_tells_every_key(chromium, standing):

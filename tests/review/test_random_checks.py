@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.review import acting
 
-from justright.evaluation import estimate_accuracy, forecast_looks
+from justright.evaluation import estimate_accuracy, forecast_checks
 from justright.review.random_checks import (
     N_STRATA,
     accuracy,
@@ -130,7 +130,7 @@ def test_before_the_first_check_the_confidences_say_how_many_it_takes(opened):
     opened.predictions.is_given[:5] = True
     confidence = opened.predictions.confidence
     guess = n_more_checks(opened.state, confidence)
-    assert guess == forecast_looks(confidence[5:].astype(np.float64)) > 0
+    assert guess == forecast_checks(confidence[5:].astype(np.float64)) > 0
     assert f"About {guess} give the accuracy within ±4 points" in accuracy_in_words(opened.state, confidence)
     check(opened, True)
     found = accuracy(opened.state, confidence)

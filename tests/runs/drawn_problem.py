@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from justright.data import gcd_split, glyph_set, merge_pool, random_half
-from justright.runs.problem import OWN, Problem, named
+from justright.runs.problem import OWN, Problem
 
 
 def drawn_problem(n_per_class: int, n_per_other_class: int) -> Problem:
@@ -11,5 +11,5 @@ def drawn_problem(n_per_class: int, n_per_other_class: int) -> Problem:
     target = glyph_set(n_per_class, ["hebrew"])
     split, truth = gcd_split(target, random_half(target.classes))
     other = glyph_set(n_per_other_class, ["old-italic"], dataset="old-italic")
-    pool = merge_pool([named(split.labeled, OWN), other])
+    pool = merge_pool([split.labeled.named(OWN), other])
     return Problem(pool, split.unlabeled, truth, len(target.classes))

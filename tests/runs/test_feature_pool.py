@@ -6,7 +6,7 @@ import pytest
 from justright.data.pool import Origin
 from justright.features.store import StoreMismatchError
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import merge_tables
+from justright.runs.selection import merge_tables
 from justright.utils.errors import DataError
 
 
@@ -38,7 +38,7 @@ def test_one_table_may_hold_several_data_sets_with_the_same_labels():
     assert pool.labels.tolist() == [0, 2, 1]
 
 
-def test_what_cannot_be_one_pool_is_refused():
+def test_invalid_pools_raise():
     birds = table([0, 1], {0: "a", 1: "b"}, "birds")
     with pytest.raises(DataError, match="called 'birds'"):
         merge_tables([birds, birds])
@@ -55,5 +55,5 @@ def test_what_cannot_be_one_pool_is_refused():
         merge_tables([birds, other])
 
 
-def test_classes_that_were_pooled_before_extraction_are_not_named_twice():
+def test_pooled_class_names_get_no_second_prefix():
     assert merge_tables([table([0], {0: "birds/wren"}, "birds")]).class_names == ["birds/wren"]

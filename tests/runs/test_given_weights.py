@@ -7,10 +7,9 @@ import pytest
 
 from justright.data import open_images
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import merge_tables
 from justright.runs.given_weights import GivenWeights, check_weights
 from justright.runs.problem import make_problem
-from justright.runs.selection import Selection, save_selection
+from justright.runs.selection import Selection, merge_tables, save_selection
 from justright.selection import RandomSelector, row_shards
 from justright.utils.errors import DataError
 
@@ -93,7 +92,7 @@ def test_weights_by_image_id(pool, tmp_path):
         ("class_name,weight\ntrees/oak,1\nelm,1\nash,1\n", "1 classes that this run does not have: ash"),
         ("class_name,weight\n", "0 classes"),
         ("class_name,weight\noak,-1\nelm,1\n", "weight -1.0 in row 2"),
-        ("class_name,weight\noak,\nelm,1\n", "weight nan in row 2"),
+        ("class_name,weight\noak,\nelm,1\n", "weight None in row 2"),
         ("class_name,weight\noak,much\nelm,1\n", "numbers in the column weight"),
         ("class_name,weight\noak,1\nelm,1\noak,0\n", "has two weights for trees/oak"),
         ("class_name,weight\noak,0\nelm,0\ncat,0\nowl,0\n", "are 0"),

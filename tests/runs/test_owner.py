@@ -40,12 +40,12 @@ def own(folder):
         pass
 
 
-def test_a_second_owner_is_refused_with_the_process_and_since_when(tmp_path, holder):
+def test_second_owner_raises_with_the_first_process(tmp_path, holder):
     with pytest.raises(OwnedError, match=rf"run is being written by process {holder.pid} since \d{{4}}-\d\d-\d\d \d"):
         own(tmp_path / "run")
 
 
-def test_the_lock_of_a_killed_process_is_taken_over(tmp_path, holder):
+def test_lock_of_a_killed_process_is_released(tmp_path, holder):
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     assert list((tmp_path / "run").glob(f"{LOCK}*"))
@@ -53,7 +53,7 @@ def test_the_lock_of_a_killed_process_is_taken_over(tmp_path, holder):
     assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_two_of_one_process_are_two(tmp_path):
+def test_one_process_cannot_lock_twice(tmp_path):
     with owned(tmp_path), pytest.raises(OwnedError, match=f"process {os.getpid()} since"):
         own(tmp_path)
     own(tmp_path)
@@ -67,7 +67,7 @@ def test_unused_new_folder_is_removed_unless_it_has_files(tmp_path):
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["result"]
 
 
-def test_an_owner_from_another_machine_is_named_with_it(tmp_path, monkeypatch):
+def test_owner_on_another_machine_is_named(tmp_path, monkeypatch):
     with owned(tmp_path):
         here = socket.gethostname()
         monkeypatch.setattr(socket, "gethostname", lambda: "far")

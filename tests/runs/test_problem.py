@@ -10,7 +10,7 @@ from justright.data import ImageSet, open_images
 from justright.data.columns import with_columns
 from justright.evaluation.files import read_judged
 from justright.features.table import FeatureTable
-from justright.runs.problem import OWN, make_problem, named
+from justright.runs.problem import OWN, make_problem
 from justright.utils.errors import DataError, DegenerateError
 
 
@@ -33,7 +33,7 @@ def test_own_classes_keep_names_and_pool_classes_get_a_prefix(make_tree):
     assert list(problem.pool.images.classes.values()) == ["cat", "trees/cat"]
 
 
-def test_without_being_asked_labels_of_the_target_are_dropped_for_good(make_tree):
+def test_target_labels_are_dropped_by_default(make_tree):
     target = open_images(make_tree({"cat": 2, "dog": 4}))
     problem = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target)
     assert problem.truth is None
@@ -42,7 +42,7 @@ def test_without_being_asked_labels_of_the_target_are_dropped_for_good(make_tree
     assert problem.split().unlabeled.classes == {}
 
 
-def test_a_target_without_labels_cannot_judge(make_tree):
+def test_unlabeled_target_as_truth_raises(make_tree):
     target = open_images(make_tree({"cat": 2, "dog": 4})).without_labels()
     with pytest.raises(DataError, match="have no label"):
         make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target, has_labels=True)
@@ -68,7 +68,7 @@ def test_only_copies_as_labels_raise(make_tree):
         make_problem([], target.take([0, 1]), target).without_copies()
 
 
-def test_an_image_that_cannot_be_read_is_no_copy(make_tree):
+def test_unreadable_image_is_no_copy(make_tree):
     folder = make_tree({"cat": 3, "dog": 4})
     target = open_images(folder)
     next((folder / "cat").iterdir()).unlink()
@@ -87,7 +87,7 @@ def test_pool_classes_guide_and_own_classes_do_not(make_tree):
     assert problem.split("rival").guide_classes == ()
 
 
-def test_a_truth_must_fit_the_target(make_tree):
+def test_truth_must_match_the_target(make_tree):
     target = open_images(make_tree({"cat": 2, "dog": 4}))
     problem = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target, has_labels=True)
     with pytest.raises(DataError, match="cannot be read"):
@@ -139,7 +139,7 @@ def test_images_without_features_are_left_out_by_row(make_tree):
 def test_only_the_unreadable_of_two_equal_paths_is_skipped(make_tree, tmp_path):
     roots = [make_tree({"": 30}, name, first) for name, first in (("morning", 0), ("evening", 50))]
     (roots[0] / "7.png").write_bytes(b"no picture")
-    sets = [named(open_images(root), "photos") for root in roots]
+    sets = [open_images(root).named("photos") for root in roots]
     labeled = open_images(make_tree({"oak": 2}, "trees", 90))
     problem = make_problem([], labeled, ImageSet.concat(sets))
     tables = [run(images, tmp_path / name) for images, name in ((problem.pool.images, "p"), (problem.target, "t"))]
@@ -151,7 +151,7 @@ def test_only_the_unreadable_of_two_equal_paths_is_skipped(make_tree, tmp_path):
     assert found.target.ids == found.target.content_ids()
 
 
-def test_a_class_is_old_in_whichever_form_a_system_writes_its_name(make_tree):
+def test_old_classes_match_in_any_unicode_form(make_tree):
     mac, other = "mu\u0308we", "m\u00fcwe"
     for own, truth in ((mac, other), (other, mac)):
         labeled, target = (

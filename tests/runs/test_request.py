@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from justright.benchmark.suite import read_suite
-from justright.cli.run_request import read_settings
+from justright.cli.common import read_settings
 from justright.features import automatic
 from justright.runs.request import (
     PUBLISHED_ENTROPY,
@@ -27,7 +27,7 @@ def test_settings_are_read_as_json_or_text():
     assert read == {"views": "fresh", "learning_rate": 0.5, "n_out": None, "stage1": {"n_epochs": 3}}
 
 
-def test_the_scale_is_small_on_a_cpu_unless_asked_for():
+def test_auto_scale_is_small_on_a_cpu():
     assert resolve_scale("auto", "cpu") == "small"
     assert resolve_scale("auto", "cuda") == "full"
     assert resolve_scale("paper", "cpu") == "paper"
@@ -61,18 +61,18 @@ def requested(**options):
     return make_spec(device="cpu", **options)
 
 
-def test_nothing_is_held_out_at_the_scale_of_the_paper_by_default():
+def test_paper_scale_holds_out_nothing_by_default():
     assert requested(scale="paper").settings["held_out_share"] == 0.0
     assert requested(scale="paper", held_out=0.2).settings["held_out_share"] == 0.2
     assert requested(scale="full").settings["held_out_share"] == 0.1
 
 
-def test_the_preset_official_weighs_the_cross_entropy_alone():
+def test_official_preset_weighs_only_the_cross_entropy():
     assert requested(preset="official", selector="beta").settings["weigh_contrastive"] is False
     assert "weigh_contrastive" not in requested(preset="official", method="gcd").settings
 
 
-def test_the_preset_official_selects_by_beta_among_own_labels_too():
+def test_official_preset_selects_own_labels_with_beta():
     spec = requested(preset="official")
     assert (spec.selector, spec.select_labeled, spec.pool_role) == ("beta", True, "guide")
     assert (spec.selector_params["level"], spec.selector_params["normalize"]) == ("image", "max")
@@ -107,7 +107,7 @@ def write(path, **estimates):
     return path
 
 
-def test_k_is_a_number_or_what_an_estimate_says(tmp_path):
+def test_k_is_a_number_or_a_file_of_estimates(tmp_path):
     assert number_of_categories(None) is None
     assert number_of_categories("40") == number_of_categories(40) == 40
     assert number_of_categories(write(tmp_path / "k.json", spread=9, combined=7)) == 7
@@ -116,7 +116,7 @@ def test_k_is_a_number_or_what_an_estimate_says(tmp_path):
         number_of_categories(1)
 
 
-def test_a_file_that_says_no_number_is_refused(tmp_path):
+def test_file_without_k_raises(tmp_path):
     for text in ("", "7", "[]", '{"estimates": {}}', '{"estimates": {"mixture": {"n_categories": "7"}}}'):
         (tmp_path / "k.json").write_text(text)
         with pytest.raises(DataError, match=r"k\.json does not hold"):

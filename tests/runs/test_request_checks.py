@@ -46,7 +46,7 @@ def test_k_counts_known_and_new_categories(problem, tmp_path):
         check_problem(problem, replace(unlabeled, n_target=5000), tmp_path)
 
 
-def test_a_target_cannot_have_more_clusters_than_images(problem, tmp_path):
+def test_more_clusters_than_images_raise(problem, tmp_path):
     n = len(problem.target)
     for params in ({"selector": "bins"}, {"selector": "beta", "selector_params": {"domain": "target"}}):
         asked = replace(SPEC, n_target=None, **params)
@@ -56,7 +56,7 @@ def test_a_target_cannot_have_more_clusters_than_images(problem, tmp_path):
         check_problem(problem, asked, tmp_path)
 
 
-def test_the_search_over_labeled_images_needs_some(problem, tmp_path):
+def test_labeled_search_needs_labeled_images(problem, tmp_path):
     asked = replace(SPEC, counter="labeled-search")
     check_problem(problem, asked, tmp_path)
     alone = replace(problem, pool=merge_pool([glyph_set(2, ["greek"])]))
@@ -77,14 +77,14 @@ def test_the_search_over_labeled_images_needs_some(problem, tmp_path):
         ({"selector": "beta", "selector_params": {"alpha": -1.0}}, "alpha is -1.0"),
     ],
 )
-def test_settings_are_refused_in_the_words_of_the_command_line(changes, said):
+def test_errors_name_options_of_the_command_line(changes, said):
     with pytest.raises(JustrightError) as error:
         check_request(replace(SPEC, **changes))
     assert said in str(error.value)
     assert "Config" not in str(error.value)
 
 
-def test_curves_need_their_package_and_a_method_that_trains(monkeypatch):
+def test_tensorboard_needs_its_package_and_a_trained_method(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(JustrightError, match="TensorBoard is not installed"):
         check_request(RunSpec(), tensorboard=True)
@@ -93,13 +93,13 @@ def test_curves_need_their_package_and_a_method_that_trains(monkeypatch):
     check_request(RunSpec())
 
 
-def test_hard_weights_are_allowed_where_they_can_be():
+def test_hard_weighting_accepts_weights_of_0_or_1():
     for params in ({"threshold": 1.0}, {"alpha": 1.0, "beta": 1.0}):
         check_request(replace(SPEC, selector="beta", weighting="hard", selector_params=params))
     check_request(replace(SPEC, selector="bins", weighting="hard", selector_params={"n_clusters": "mixture"}))
 
 
-def test_a_truth_must_list_the_target_but_for_what_may_be_unreadable(problem, tmp_path):
+def test_truth_may_lack_unreadable_images_only(problem, tmp_path):
     truth, paths = tmp_path / "truth.csv", problem.target.paths
     assert len(own_names(problem)) == 11
 

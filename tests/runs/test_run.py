@@ -71,7 +71,7 @@ def finished(problem, backbone, tmp_path_factory):
         return Run(problem, spec_of(selector="bins"), path, backbone).all()
 
 
-def test_a_run_leaves_every_file_and_says_what_it_was(finished, problem):
+def test_run_writes_every_file(finished, problem):
     about = finished.about
     assert about["is_finished"]
     assert (about["method"], about["selector"], about["k_source"], about["n_target"]) == ("simgcd", "bins", "given", 22)
@@ -85,11 +85,11 @@ def test_a_run_leaves_every_file_and_says_what_it_was(finished, problem):
     scored = about["check"]["baselines"]
     assert list(scored) == list(BASELINES)
     assert all(0 < each["all"] <= 1 and set(each["names"]) == {"all", "old", "new"} for each in scored.values())
-    stages = {"extract", "count", "select", "train", "check", "predict", "evaluate", "baselines"}
+    stages = {"extract", "count", "select", "train", "check", "predict", "evaluate"}
     assert set(about["seconds"]) == stages
 
 
-def test_a_run_says_what_it_expects_of_images_and_clusters(finished):
+def test_run_reports_expected_accuracy_of_images_and_clusters(finished):
     found = finished.predictions
     assert finished.expected.n == int((~found.is_given).sum()) == len(found)
     rows = pyarrow.csv.read_csv(finished.path / "clusters.csv").to_pylist()
@@ -111,7 +111,7 @@ def test_published_assignment_has_no_expected_purity(problem, backbone, tmp_path
     assert {row["expected_purity"] for row in rows} == {None}
 
 
-def test_a_check_knows_that_time_cut_the_training_of_all_seeds_short(problem, backbone, tmp_path):
+def test_check_notes_training_cut_short_for_all_seeds(problem, backbone, tmp_path):
     settings = SETTINGS | {"n_epochs": 12, "n_steps": 1, "minutes": 1e-6}
     about = Run(problem, spec_of(settings=settings, n_seeds=2), tmp_path / "run", backbone).all().about
     assert about["check"]["trained_share"] == 2 / 12
@@ -128,7 +128,7 @@ def test_no_category_is_a_pool_class(finished, problem):
     assert known_names(finished) == [problem.pool.images.classes[label] for label in problem.own_classes]
 
 
-def test_own_classes_keep_the_weight_1_and_are_not_selected_from(finished, problem):
+def test_own_classes_keep_weight_1(finished, problem):
     saved, n_own = finished.selection, len(problem.own_classes)
     is_own = np.isin(saved.images["label"].to_numpy(), problem.own_classes)
     assert is_own.sum() == len(problem.own_rows)
@@ -143,7 +143,7 @@ def test_own_classes_keep_the_weight_1_and_are_not_selected_from(finished, probl
     assert 0 < saved.weighed.sample_weight.sum() < len(problem.other_rows)
 
 
-def test_as_rivals_kept_classes_of_the_pool_are_categories_too(problem, backbone, tmp_path):
+def test_rival_pool_classes_are_categories(problem, backbone, tmp_path):
     spec = spec_of(selector="bins", pool_role="rival", select_labeled=True, method="kmeans", settings={})
     run = Run(problem, spec, tmp_path / "run", backbone).all()
     kept = set(problem.pool.images.labels[run.selection.sample_weight > 0].tolist())
@@ -161,7 +161,7 @@ def test_plain_kmeans_ignores_the_pool_for_k(problem, backbone, tmp_path):
         assert known_names(run) == []
 
 
-def test_a_run_notes_what_its_files_held_whatever_ids_they_were_given(problem, backbone, tmp_path):
+def test_run_records_content_ids_whatever_the_given_ids(problem, backbone, tmp_path):
     write_tree(problem.target, tmp_path / "photos", n_processes=1)
     paths = [f"{path}.png" for path in problem.target.paths]
     ids = [f"{row:032x}" for row in range(len(paths))]
@@ -227,7 +227,7 @@ def test_the_threshold_that_bins_found_stays_with_the_weights(finished):
     assert (classes["bin"].to_numpy()[~is_far] > 0).all()
 
 
-def test_called_again_it_finds_everything_and_ends_the_same(finished, problem, backbone):
+def test_second_call_reuses_everything(finished, problem, backbone):
     before = {name: (finished.path / name).read_bytes() for name in ("predictions.parquet", "model.safetensors")}
     again = Run(problem, spec_of(selector="bins"), finished.path, backbone).all()
     assert {name: (again.path / name).read_bytes() for name in before} == before
@@ -235,7 +235,7 @@ def test_called_again_it_finds_everything_and_ends_the_same(finished, problem, b
 
 
 @pytest.mark.parametrize("damage", ["deleted", "truncated", "zeros"])
-def test_metrics_and_truth_that_were_lost_are_written_again(finished, problem, backbone, damage, caplog):
+def test_lost_metrics_and_truth_are_rewritten(finished, problem, backbone, damage, caplog):
     for name in ("metrics.jsonl", "truth.parquet"):
         path = finished.path / name
         before = path.read_bytes()
@@ -249,7 +249,7 @@ def test_metrics_and_truth_that_were_lost_are_written_again(finished, problem, b
         assert len(again.metrics) == 2
 
 
-def test_truth_that_was_lost_and_not_given_again_is_refused(finished, problem, backbone, tmp_path):
+def test_lost_truth_must_be_given_again(finished, problem, backbone, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(finished.path, run)
     (run / "truth.parquet").unlink()
@@ -257,7 +257,7 @@ def test_truth_that_was_lost_and_not_given_again_is_refused(finished, problem, b
         Run(replace(problem, truth=None), spec_of(selector="bins"), run, backbone).all()
 
 
-def test_a_checkpoint_at_another_path_goes_on_and_another_one_does_not(problem, backbone, tmp_path):
+def test_resume_accepts_a_moved_backbone_checkpoint_only(problem, backbone, tmp_path):
     for name, content in (("one", b"same"), ("moved", b"same"), ("other", b"other")):
         (tmp_path / name).write_bytes(content)
     spec = spec_of(method="kmeans", settings={}, checkpoint=tmp_path / "one")
@@ -274,20 +274,21 @@ def test_resume_rejects_another_request_with_a_diff(finished, problem, backbone)
         Run(problem, spec_of(selector="bins", seed=1), finished.path, backbone).all()
 
 
-def test_labels_of_the_target_change_nothing_but_the_scores(finished, problem, backbone, tmp_path):
+def test_target_labels_change_scores_only(finished, problem, backbone, tmp_path):
     """The truth is shuffled; every other file that the run leaves has the same bytes."""
     labels, _ = problem.truth.open_for_evaluation()
     shuffled = problem.truth._images.take(np.random.default_rng(0).permutation(len(labels)))
     other = replace(problem, truth=type(problem.truth)(shuffled, ()))
     run = Run(other, spec_of(selector="bins"), tmp_path / "run", backbone)
-    run._evaluate = lambda: None  # judging needs the right images; nothing after it trains
+    run._evaluate = lambda *given: None  # judging needs the right images; nothing after it trains
     again = run.all()
     for name in ("predictions.parquet", "weights.parquet", "model.safetensors", "tuned.npy"):
         assert (again.path / name).read_bytes() == (finished.path / name).read_bytes(), name
 
 
 def test_many_images_are_not_compared_with_simple_methods(problem, backbone, tmp_path, monkeypatch):
-    monkeypatch.setattr("justright.runs.run.MOST_ROWS", 100)
+    for module in ("run", "frozen_check"):
+        monkeypatch.setattr(f"justright.runs.{module}.MOST_ROWS", 100)
     run = Run(problem, spec_of(settings=SHORT), tmp_path / "run", backbone).all()
     assert run.about["check"]["baselines"] is None
     assert any("not compared with simple methods" in note and "at most 100 are" in note for note in run.about["notes"])
@@ -317,7 +318,7 @@ def test_given_k_is_used_and_warned_about_if_implausible(problem, backbone, tmp_
     assert caplog.text.count("looks too") == len(doubts), "said at once, before training"
 
 
-def test_a_k_that_cannot_be_checked_stops_nothing(problem, backbone, tmp_path, monkeypatch):
+def test_unverifiable_k_is_noted(problem, backbone, tmp_path, monkeypatch):
     def fails(*_args):
         raise DegenerateError("too few images")
 
@@ -327,7 +328,7 @@ def test_a_k_that_cannot_be_checked_stops_nothing(problem, backbone, tmp_path, m
 
 
 @pytest.mark.parametrize("changes", [{"most": 10}, {"checks_k": False}])
-def test_k_is_not_checked_where_that_takes_long_or_nobody_asks(problem, backbone, tmp_path, monkeypatch, changes):
+def test_k_is_checked_only_if_requested_and_fast(problem, backbone, tmp_path, monkeypatch, changes):
     monkeypatch.setattr("justright.runs.run.MOST_CHECKED", changes.get("most", 20_000))
     spec, checks_k = spec_of(method="kmeans", settings={}), changes.get("checks_k", True)
     run = Run(problem, spec, tmp_path / "run", backbone, checks_k=checks_k).all()
@@ -344,7 +345,7 @@ def test_soft_weights_and_resampling_run(problem, backbone, tmp_path):
         assert run.scores is not None
 
 
-def test_a_run_that_was_stopped_says_so(problem, backbone, tmp_path):
+def test_stopped_run_is_marked_unfinished(problem, backbone, tmp_path):
     run = Run(problem, spec_of(), tmp_path / "run", backbone)
     run._prepare()
     assert not RunFolder.open(tmp_path / "run").about["is_finished"]
@@ -371,20 +372,20 @@ def test_features_are_verified_once_and_no_image_is_hashed_twice(problem, backbo
     assert len(set(hashed)) == len(hashed)
 
 
-def test_a_wrong_setting_is_refused_before_any_work(problem, backbone, tmp_path):
+def test_invalid_setting_is_rejected_before_any_work(problem, backbone, tmp_path):
     with pytest.raises(JustrightError, match="no setting 'nonsense'"):
         Run(problem, spec_of(settings={"nonsense": 1}), tmp_path / "run", backbone)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_truth_that_cannot_be_read_is_refused_before_any_work(problem, backbone, tmp_path):
+def test_unreadable_truth_is_rejected_before_any_work(problem, backbone, tmp_path):
     (tmp_path / "truth.csv").write_text("path,label\na.png,1\n")
     with pytest.raises(DataError, match="is_old"):
         Run(problem, spec_of(), tmp_path / "run", backbone, truth=tmp_path / "truth.csv").all()
     assert not (tmp_path / "run").exists()
 
 
-def test_a_finished_run_that_is_refused_stays_finished(finished, problem, backbone, tmp_path, monkeypatch):
+def test_rejected_request_leaves_the_run_finished(finished, problem, backbone, tmp_path, monkeypatch):
     before = (finished.path / "run.json").read_bytes()
     (tmp_path / "truth.csv").write_text("no truth")
     again = Run(problem, spec_of(selector="bins"), finished.path, backbone, truth=tmp_path / "truth.csv")
@@ -402,7 +403,7 @@ def test_a_finished_run_that_is_refused_stays_finished(finished, problem, backbo
     assert (finished.path / "run.json").read_bytes() == before
 
 
-def test_a_truth_from_a_file_is_copied_and_judged_by(problem, backbone, tmp_path):
+def test_truth_file_is_copied_and_scored(problem, backbone, tmp_path):
     problem.truth.save(tmp_path / "truth.parquet")
     unknown = replace(problem, truth=None)
     run = Run(
@@ -412,7 +413,7 @@ def test_a_truth_from_a_file_is_copied_and_judged_by(problem, backbone, tmp_path
     assert run.truth_file == tmp_path / "run" / "truth.parquet"
 
 
-def test_damaged_features_are_refused_with_what_to_delete(problem, backbone, tmp_path):
+def test_damaged_features_are_rejected_with_advice(problem, backbone, tmp_path):
     spec = spec_of(method="kmeans", settings={})
     run = Run(problem, spec, tmp_path / "run", backbone).all()
     data = run.path / "target.features" / "features.npy"
@@ -451,7 +452,7 @@ def test_finished_run_keeps_one_small_checkpoint(problem, backbone, tmp_path):
     assert {name: (again.path / name).read_bytes() for name in before} == before
 
 
-def test_what_a_killed_process_left_in_the_folder_is_removed(problem, backbone, tmp_path):
+def test_leftovers_of_killed_processes_are_removed(problem, backbone, tmp_path):
     half = left_by_a_dead_process(tmp_path / "run" / "checkpoint" / "step-000000009.safetensors")
     half.parent.mkdir(parents=True)
     half.write_bytes(b"half")
@@ -491,7 +492,7 @@ def test_resumed_run_keeps_its_thread_count(problem, backbone, tmp_path, monkeyp
     assert f"was started with OMP_NUM_THREADS={before} and now it is {before + 1}" in caplog.text
 
 
-def test_several_seeds_vote_and_each_goes_on_where_it_was(problem, backbone, tmp_path, monkeypatch):
+def test_seeds_vote_and_each_resumes(problem, backbone, tmp_path, monkeypatch):
     spec = spec_of(n_seeds=3, settings=SHORT, answer="method")
     finished = Run(problem, spec, tmp_path / "run", backbone).all()
     specs = [replace(spec, seed=seed, n_seeds=1) for seed in range(3)]
@@ -514,7 +515,7 @@ def test_several_seeds_give_one_joint_answer(problem, backbone, tmp_path):
     assert expected["low"] <= expected["expected"] <= expected["high"] <= expected["n"] == len(done.predictions)
 
 
-def test_the_answer_of_the_method_is_what_it_always_was(problem, backbone, tmp_path):
+def test_answer_of_the_method_is_unchanged(problem, backbone, tmp_path):
     done = Run(problem, spec_of(settings=SHORT, answer="method"), tmp_path / "run", backbone).all()
     made = METHODS["simgcd"](22, backbone, config_of(spec_of(settings=SHORT)), seed=0)
     made.fit(problem.split("guide"), np.ones(len(problem.pool.images)))

@@ -9,7 +9,7 @@ from tests.features.tiny_extraction import run, tiny
 
 from justright.data import ImageSet, open_images
 from justright.features.store import StoreMismatchError
-from justright.runs.problem import make_problem, named
+from justright.runs.problem import make_problem
 from justright.runs.run_features import GivenStores
 from justright.runs.spec import RunSpec
 from justright.utils.errors import DataError
@@ -53,7 +53,7 @@ def test_copied_features_equal_computed_ones_in_run_order(problem, stores, tmp_p
     assert len(given.copied(problem.target, tmp_path / "target")) == 5, "it is found again"
 
 
-def test_stores_may_lie_at_an_address(problem, sources, stores, tmp_path, monkeypatch):
+def test_remote_stores_work(problem, sources, stores, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     there = [place_of(f"memory://{tmp_path.name}/{path.name}") for path in stores]
     for folder, place in zip(sources, there, strict=True):
@@ -69,7 +69,7 @@ def test_stores_may_lie_at_an_address(problem, sources, stores, tmp_path, monkey
     assert RunSpec(features=tuple(there)).to_json()["features"] == headers
 
 
-def test_a_copy_says_which_stores_it_is_from(problem, stores, tmp_path):
+def test_copied_store_names_its_origins(problem, stores, tmp_path):
     given = GivenStores(stores, tiny(), [problem.pool.images, problem.target])
     header = given.copied(problem.target, tmp_path / "t").header
     (origin,) = header.computation["copied_from"]
@@ -77,7 +77,7 @@ def test_a_copy_says_which_stores_it_is_from(problem, stores, tmp_path):
     assert origin == store["computation"] | {"content": store["data"]["content"]}
 
 
-def test_a_set_that_no_store_has_is_left_to_be_computed(problem, stores, tmp_path):
+def test_set_without_features_is_computed(problem, stores, tmp_path):
     given = GivenStores(stores[2:], tiny(), [problem.pool.images, problem.target])
     assert given.copied(problem.pool.images, tmp_path / "p") is None
 
@@ -89,16 +89,16 @@ def refused(problem, stores, backbone=None):
     return str(error.value)
 
 
-def test_half_of_the_labeled_images_is_refused_with_one_that_is_missing(problem, stores):
+def test_partial_features_are_rejected(problem, stores):
     assert "lack 4 of 7 images of target, trees, such as elm/0.png" in refused(problem, [stores[0], stores[2]])
 
 
-def test_an_image_that_has_changed_since_is_missing(sources, stores, problem):
+def test_changed_image_counts_as_missing(sources, stores, problem):
     (sources[2] / "1.png").write_bytes((sources[2] / "2.png").read_bytes() + b" ")
     assert "lack 1 of 6 images of photos, such as 1.png" in refused(problem, stores)
 
 
-def test_a_store_of_other_images_is_refused(problem, stores, make_tree, tmp_path):
+def test_store_of_other_images_is_rejected(problem, stores, make_tree, tmp_path):
     run(open_images(make_tree({"dog": 2}, "others", 90)), tmp_path / "others.features")
     text = refused(problem, [*stores, tmp_path / "others.features"])
     assert "others.features holds no image of this run" in text
@@ -113,19 +113,19 @@ def test_other_backbone_settings_are_rejected_with_a_diff(problem, stores, sourc
     assert "dtype: float16, float32" in text
 
 
-def test_ids_that_a_list_gave_do_not_stand_for_content(problem, sources, tmp_path):
+def test_stores_with_given_ids_are_rejected(problem, sources, tmp_path):
     images = open_images(sources[0])
     renamed = ImageSet(images.table.set_column(0, "id", [["a", "b", "c"]]), images.readers)
     run(renamed, tmp_path / "t")
-    with pytest.raises(StoreMismatchError, match="ids that a list gave"):
+    with pytest.raises(StoreMismatchError, match="ids from a list"):
         GivenStores([tmp_path / "t"], tiny(), [problem.pool.images, problem.target])
 
 
-def test_a_path_that_is_bad_in_one_source_does_not_excuse_another(make_tree, tmp_path):
+def test_bad_images_are_identified_by_content_not_path(make_tree, tmp_path):
     """Nor is an image of a store left out because one of another store has its path and cannot be read."""
     roots = [make_tree({"": 6}, name, first) for name, first in (("morning", 20), ("evening", 40))]
     (roots[0] / "5.png").write_bytes(b"no picture")
-    target = ImageSet.concat([named(open_images(root), "photos") for root in roots])
+    target = ImageSet.concat([open_images(root).named("photos") for root in roots])
     problem = make_problem([], open_images(make_tree({"cat": 3}, "labeled")), target)
     paths = [tmp_path / f"{root.name}.features" for root in roots]
     for root, path in zip(roots, paths, strict=True):

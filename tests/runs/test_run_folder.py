@@ -21,19 +21,19 @@ def test_every_file_of_a_run_can_be_read(tmp_path):
     assert run.truth_file is not None
 
 
-def test_a_line_cut_off_by_a_kill_is_left_out(tmp_path):
+def test_incomplete_last_line_is_skipped(tmp_path):
     run = make_run(tmp_path / "run")
     with (run.path / "metrics.jsonl").open("a") as file:
         file.write('{"epoch": 12, "lo')
     assert len(RunFolder.open(run.path).metrics) == 12
 
 
-def test_a_folder_without_a_run_is_refused(tmp_path):
+def test_folder_without_a_run_raises(tmp_path):
     with pytest.raises(MissingDataError, match="does not hold a run"):
         RunFolder.open(tmp_path)
 
 
-def test_predictions_of_other_images_are_refused(tmp_path):
+def test_predictions_of_other_images_raise(tmp_path):
     run = make_run(tmp_path / "run")
     run.target.take([0, 1]).save(run.path / "target.parquet")
     with pytest.raises(DataError, match="predicts"):
@@ -58,7 +58,7 @@ def test_finished_run_lists_every_file_with_its_hash(tmp_path):
         _ = RunFolder.open(run.path).selection
 
 
-def test_what_a_run_makes_again_is_said_and_what_it_does_not_is_refused(tmp_path, caplog):
+def test_damaged_files_are_recomputed_or_raise(tmp_path, caplog):
     run = finished_run(tmp_path / "run")
     (run.path / "count.json").write_text("{}")
     RunFolder(run.path).begin_again()
@@ -74,7 +74,7 @@ def test_what_a_run_makes_again_is_said_and_what_it_does_not_is_refused(tmp_path
 
 
 @pytest.mark.parametrize("text", ["[]", "3", "{", '{"format": "justright run 1"}'])
-def test_a_run_json_that_is_not_what_was_written_is_refused_by_name(tmp_path, text):
+def test_damaged_run_json_raises(tmp_path, text):
     run = make_run(tmp_path / "run")
     (run.path / "run.json").write_text(text)
     with pytest.raises(DataError, match=r"run\.json (cannot be read|holds a)"):

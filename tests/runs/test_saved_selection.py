@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import merge_tables
-from justright.runs.selection import Selection, load_selection, save_selection
+from justright.runs.selection import Selection, load_selection, merge_tables, save_selection
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector, row_shards
 
 TARGET = FeatureTable.of(1 + np.random.default_rng(1).normal(size=(30, 6)))

@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import merge_tables
 from justright.runs.selection import (
     CLASS_COLUMNS,
     KEPT,
@@ -15,6 +14,7 @@ from justright.runs.selection import (
     Selection,
     class_file,
     load_selection,
+    merge_tables,
     save_selection,
     stability_of,
 )
@@ -53,14 +53,14 @@ def test_images_weighed_one_by_one_have_their_own_reasons(pool):
     assert result.images["reason"][0].as_py() == first
 
 
-def test_all_of_it_is_json(pool):
+def test_selection_is_json(pool):
     selector = BetaSelector(domain="affine").fit_stream(pool, BLOCKS)
     value = json.loads(json.dumps(Selection.of("beta", selector, pool).to_json()))
     assert [row["dataset"] for row in value["sources"]] == ["birds", "pets", "all"]
     assert (value["params"]["domain"], value["stability"], len(value["classes"])) == ("affine", None, 5)
 
 
-def test_stability_is_computed_only_where_it_is_asked_for(pool):
+def test_stability_is_computed_on_request(pool):
     selector = BetaSelector(domain="affine").fit_stream(pool, BLOCKS)
     assert stability_of(selector, pool, TARGET, None, seed=0) is None
     assert stability_of(selector, pool, TARGET, 2, seed=0).n_resamples == 2

@@ -8,7 +8,7 @@ from justright.runs.spec import SCALES, RunSpec, config_of
 from justright.utils.errors import JustrightError
 
 
-def test_a_spec_is_the_same_after_a_way_through_json():
+def test_spec_survives_json():
     spec = RunSpec(selector_params={"edges": (0.1, 0.9)}, settings={"views": "fresh"})
     plain = spec.to_json()
     assert plain == json.loads(json.dumps(plain))
@@ -29,7 +29,7 @@ def test_files_are_compared_by_content_and_not_by_path(tmp_path):
     assert one["checkpoint"] != other["checkpoint"]
 
 
-def test_what_is_no_plain_value_is_refused():
+def test_values_must_be_plain():
     with pytest.raises(TypeError):
         RunSpec(settings={"views": object()}).to_json()
 
@@ -47,7 +47,7 @@ def test_the_scale_sets_lighter_defaults_and_settings_come_on_top():
         config_of(RunSpec(settings={"nonsense": 1}))
 
 
-def test_seeds_share_the_time_that_there_is():
+def test_seeds_share_minutes():
     settings = {"minutes": 9.0, "stage1": {"minutes": 1.0}}
     assert config_of(RunSpec(settings={"minutes": 9.0})).minutes == 9
     assert config_of(RunSpec(settings={"minutes": 9.0}, n_seeds=3)).minutes == 3
@@ -90,19 +90,19 @@ def test_epochs_and_rate_reach_both_trainings_of_mugcd(scale):
         ),
     ],
 )
-def test_a_setting_that_is_asked_for_and_does_nothing_is_refused(method, settings, why):
+def test_setting_without_effect_raises(method, settings, why):
     with pytest.raises(JustrightError, match=f"^{why}"):
         config_of(RunSpec(method=method, settings=settings))
 
 
-def test_stored_views_cannot_be_set_where_the_scale_stores_none():
+def test_view_settings_raise_for_fresh_views():
     with pytest.raises(JustrightError, match="bank_precision does nothing in xcon: views=fresh stores no views"):
         config_of(RunSpec(method="xcon", scale="paper", settings={"bank_precision": "float32"}))
     stored = {"bank_precision": "float32", "views": 4}
     assert config_of(RunSpec(method="xcon", scale="paper", settings=stored)).bank_precision == "float32"
 
 
-def test_a_setting_that_acts_in_one_of_two_trainings_is_taken():
+def test_setting_of_one_training_is_accepted():
     first_stores = {"views": "fresh", "bank_precision": "float32", "stage1": {"views": 4}}
     second_stores = {"bank_precision": "float32", "stage1": {"views": "fresh"}}
     for settings in (first_stores, second_stores):
@@ -110,5 +110,5 @@ def test_a_setting_that_acts_in_one_of_two_trainings_is_taken():
 
 
 @pytest.mark.parametrize("method", ["kmeans", "gcd", "xcon", "selex"])
-def test_methods_that_end_in_k_means_can_be_told_how(method):
+def test_methods_with_k_means_have_its_settings(method):
     assert config_of(RunSpec(method=method, settings={"n_init": 5, "max_iter": 7})).n_init == 5

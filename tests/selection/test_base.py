@@ -17,7 +17,6 @@ from justright.selection import (
     RandomSelector,
     UniformSelector,
     selector_of,
-    selectors_by_target,
 )
 from justright.utils.errors import DataError, JustrightError
 
@@ -42,7 +41,7 @@ def test_a_label_the_pool_lacks_is_named(plane):
         fitted(plane).sample_weight(np.array([1, 99]))
 
 
-def test_weights_before_fit_are_refused():
+def test_weights_before_fit_are_an_error():
     with pytest.raises(JustrightError, match="not been fitted"):
         BetaSelector().sample_weight(np.array([0]))
 
@@ -53,7 +52,7 @@ def test_making_a_selector_only_stores():
     assert repr(selector) == "BetaSelector(alpha=-1.0, domain='nonsense')"
 
 
-def test_torch_tensors_give_what_arrays_give(cloud):
+def test_torch_tensors_agree_with_arrays(cloud):
     expected = BetaSelector(domain="affine").fit(cloud.pool, cloud.labels, cloud.target)
     pool = torch.tensor(cloud.pool, requires_grad=True)
     tensors = (pool, torch.tensor(cloud.labels), torch.tensor(cloud.target))
@@ -78,7 +77,7 @@ def test_torch_tensors_give_what_arrays_give(cloud):
     ],
     ids=repr,
 )
-def test_shards_give_what_arrays_give(cloud, selector):
+def test_shards_agree_with_arrays(cloud, selector):
     whole = selector.fit(cloud.pool, cloud.labels, cloud.target)
     expected, reason = whole.class_weight_, whole.reason_
     cuts = [0, 7, 7, 30, 59, 60]
@@ -112,10 +111,6 @@ def test_selector_of_sets_seed_and_n_clusters_if_the_selector_has_them():
     params = selector_of("bins", {"n_bins": 3}, seed=5, n_clusters=7).get_params()
     assert (params["n_bins"], params["n_clusters"], params["seed"]) == (3, 7, 5)
     assert selector_of("none", {}, seed=5, n_clusters=7).get_params() == {}
-
-
-def test_baselines_do_not_depend_on_the_target():
-    assert selectors_by_target() == ["cui", "bins", "beta"]
 
 
 def test_every_class_weighs_one(cloud):

@@ -6,13 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from justright.geometry import cosine_similarity
 from justright.selection import BetaSelector, TargetFeatures
 from justright.selection.beta import (
     REDUCTION,
     BetaCurve,
     harden,
-    reduce_cosines,
     remarks_about,
     similarity_to_target,
     weight_reasons,
@@ -176,7 +174,7 @@ def test_weights_that_nearly_vanish_are_announced(caplog):
     ],
     ids=str,
 )
-def test_wrong_options_are_refused_by_name(cloud, wrong):
+def test_invalid_options_are_rejected_by_name(cloud, wrong):
     with pytest.raises(JustrightError, match=next(iter(wrong))):
         BetaSelector(**wrong).fit(cloud.pool, cloud.labels, cloud.target)
 
@@ -280,7 +278,6 @@ def test_similarity_does_not_depend_on_shards(points_to_compare, reduction):
     whole = similarity_to_target(centroids, TargetFeatures([target]), reduction)
     shards = TargetFeatures([target[:50], target[50:51], target[:0], target[51:]])
     assert similarity_to_target(centroids, shards, reduction) == pytest.approx(whole, abs=1e-7)
-    assert reduce_cosines(cosine_similarity(centroids, target), reduction) == pytest.approx(whole, abs=1e-7)
 
 
 def test_reduction_is_a_word_or_a_quantile():

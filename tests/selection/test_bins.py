@@ -133,7 +133,7 @@ def test_the_same_seed_gives_the_same_and_another_seed_other_splits(plane):
     assert not np.array_equal(first, other)
 
 
-def test_nothing_left_is_an_error_that_says_at_which_step(plane):
+def test_empty_selection_error_names_the_step(plane):
     is_far = np.isin(plane.labels, plane.far)
     with pytest.raises(DegenerateError, match="no class survives: the nearest is at"):
         BinsSelector().fit(plane.pool[is_far], plane.labels[is_far], plane.target, plane.clusters)
@@ -147,22 +147,19 @@ def test_nothing_left_is_an_error_that_says_at_which_step(plane):
         {"metric": "manhattan"},
         {"mass": "area"},
         {"combine": "sum"},
-        {"equal": "mass"},
         {"n_bins": 0},
         {"n_splits": 0},
         {"keep_bin": 3},
     ],
     ids=str,
 )
-def test_wrong_options_are_refused_by_name(plane, wrong):
+def test_invalid_options_are_rejected_by_name(plane, wrong):
     with pytest.raises(JustrightError, match=next(iter(wrong))):
         BinsSelector(**wrong).fit(plane.pool, plane.labels, plane.target, plane.clusters)
 
 
-def bins_of(distance, threshold, counts=None, **params):
-    selector = BinsSelector(**params)
-    selector.class_count_ = np.ones(len(distance), dtype=int) if counts is None else np.array(counts)
-    return selector._bins(np.array(distance), threshold).tolist()
+def bins_of(distance, threshold, **params):
+    return BinsSelector(**params)._bins(np.array(distance), threshold).tolist()
 
 
 def test_classes_are_divided_into_equal_bins():
@@ -175,11 +172,6 @@ def test_a_class_at_the_threshold_stays():
 
 def test_all_survive_where_nothing_is_discarded():
     assert bins_of([3.0, 1.0, 2.0], 0.0, n_bins=3, discard=False) == [3, 1, 2]
-
-
-def test_bins_of_equal_images_follow_the_counts():
-    counts = [100, 10, 30, 30, 30]
-    assert bins_of([0.0, 1.0, 2.0, 3.0, 4.0], 9.0, counts, n_bins=2, equal="images") == [1, 2, 2, 2, 2]
 
 
 def test_majority_takes_the_most_frequent_bin(monkeypatch):
@@ -199,7 +191,7 @@ def reasons(bins, is_kept, distance=None, kept_share=None, threshold=0.64, **par
     return [selector._reason(place, kept) for place, kept in enumerate(is_kept)]
 
 
-def test_reasons_say_which_step_decided():
+def test_reasons_name_the_deciding_step():
     bins, distance = [0, 1, 2, 3], [0.71, 0.1, 0.3, 0.6]
     assert reasons(bins, [False, False, True, False], distance, n_bins=3, keep_bin=2) == [
         "too far: 0.71 > 0.64",

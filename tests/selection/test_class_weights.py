@@ -25,7 +25,7 @@ def test_closest_first_is_a_stable_order():
     assert closest_first("similarity", values).tolist() == [3, 0, 2, 1]
 
 
-def test_a_selector_says_what_its_figure_shows(plane):
+def test_selector_describes_its_figure(plane):
     given = (plane.pool, plane.labels, plane.target, plane.clusters)
     bins = BinsSelector(n_splits=100).fit(*given)
     plot = bins.plot(bins.weights_)
@@ -55,6 +55,6 @@ def test_a_threshold_is_a_level_and_a_second_curve_of_zeros_and_ones(cloud):
     assert plot.level == (1.0, "threshold 1")
 
 
-def test_a_figure_is_told_from_parameters_and_record_alone(cloud):
+def test_figure_needs_only_parameters_and_weights(cloud):
     fitted = BinsSelector(select=False, discard=False).fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
     assert BinsSelector(select=False, discard=False).plot(fitted.weights_) == fitted.plot(fitted.weights_)

@@ -35,12 +35,6 @@ def test_clusters_that_are_given_replace_k_means():
     assert selector.target_clusters_.tolist() == [0, 1, 1, 1, 1, 0, 0]
 
 
-def test_a_resample_counts_only_its_rows():
-    weigh = Farthest().resampler(PoolFeatures([(POOL, LABELS)]), TargetFeatures([TARGET]))
-    assert weigh(np.arange(7), 0).tolist() == [0.0, 1.0, 0.0]
-    assert weigh(np.array([0, 5, 6, 6]), 0).tolist() == [0.0, 0.0, 1.0]
-
-
 @pytest.mark.parametrize(("mass", "expected"), [("images", [5.0, 2.0]), ("uniform", [1.0, 1.0])])
 def test_a_cluster_counts_as_its_images_or_as_one(mass, expected):
     selector = BinsSelector(mass=mass, n_clusters=2)

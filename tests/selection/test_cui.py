@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from justright.geometry.transport import emd, euclidean_distance
 from justright.selection import BinsSelector, CuiSelector
 from justright.utils.errors import DegenerateError, JustrightError
 
@@ -52,39 +51,18 @@ def test_ranks_do_not_depend_on_gamma_even_where_similarities_vanish(cloud):
     assert np.array_equal(CuiSelector(gamma=1e-6).fit(*given).rank_, CuiSelector(gamma=1e6).fit(*given).rank_)
 
 
-def test_marginal_greedy_adds_the_class_that_lowers_the_distance_most(cloud):
-    given = (cloud.pool, cloud.labels, cloud.target, cloud.clusters)
-    selector = CuiSelector(n_classes=3, greedy="marginal").fit(*given)
-    pool = np.stack([cloud.pool[cloud.labels == c].mean(axis=0) for c in range(10)])
-    target = np.stack([cloud.target[cloud.clusters == c].mean(axis=0) for c in range(5)])
-    distance, chosen = euclidean_distance(pool, target), []
-    for _ in range(3):
-        chosen.append(min(set(range(10)) - set(chosen), key=lambda c: emd(distance[[*chosen, c]])))
-    assert [int(np.flatnonzero(selector.rank_ == r)[0]) for r in (1, 2, 3)] == chosen
-    assert selector.reason_[chosen[1]] == "kept: added as number 2 of 3"
-
-
-def test_marginal_greedy_covers_a_target_of_two_places_better():
-    """Ranking takes both classes of the larger place; greedy takes one of each."""
-    pool = np.array([[0.0, 0.1], [0.1, 0.1], [10.0, 0.1]])
-    target = np.array([[0.0, 0.2]] * 6 + [[10.0, 0.2]] * 4)
-    given = (pool, np.arange(3), target, np.repeat([0, 1], [6, 4]))
-    assert CuiSelector(n_classes=2).fit(*given).selected_classes_.tolist() == [0, 1]
-    assert CuiSelector(n_classes=2, greedy="marginal").fit(*given).selected_classes_.tolist()[-1] == 2
-
-
 def test_more_classes_than_there_are_is_an_error(cloud):
     with pytest.raises(DegenerateError, match="n_classes=11 of a pool with 10"):
         CuiSelector(n_classes=11).fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
 
 
-@pytest.mark.parametrize("wrong", [{"metric": "x"}, {"greedy": "x"}, {"mass": "x"}], ids=str)
-def test_wrong_options_are_refused_by_name(cloud, wrong):
+@pytest.mark.parametrize("wrong", [{"metric": "x"}, {"mass": "x"}], ids=str)
+def test_invalid_options_are_rejected_by_name(cloud, wrong):
     with pytest.raises(JustrightError, match=next(iter(wrong))):
         CuiSelector(**wrong).fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
 
 
-def test_as_many_classes_as_bins_keeps_can_be_asked_for(plane):
+def test_n_classes_can_follow_bins(plane):
     bins = BinsSelector(n_clusters=12).fit(plane.pool, plane.labels, plane.target)
     cui = CuiSelector(n_classes="bins", n_clusters=12).fit(plane.pool, plane.labels, plane.target)
     assert len(cui.selected_classes_) == len(bins.selected_classes_) > 0

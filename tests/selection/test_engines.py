@@ -87,7 +87,7 @@ def test_shards_in_memory_work_as_well_as_files(engine, cloud):
     assert np.array_equal(there.class_weight_, BetaSelector().fit(cloud.pool, cloud.labels, cloud.target).class_weight_)
 
 
-def test_an_error_of_a_worker_says_what_it_would_say_here(engine, cloud):
+def test_worker_errors_keep_their_text(engine, cloud):
     cloud.target[17] = np.nan
     with pytest.raises(DegenerateError) as error:
         BetaSelector().fit_stream([(cloud.pool, cloud.labels)], row_shards(cloud.target, 10), engine=engine)

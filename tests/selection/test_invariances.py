@@ -17,7 +17,6 @@ SELECTORS = [
     BinsSelector(metric="cosine"),
     BinsSelector(metric="l2", combine="majority", n_splits=11),
     CuiSelector(),
-    CuiSelector(greedy="marginal", n_classes=3),
 ]
 each = pytest.mark.parametrize("selector", SELECTORS, ids=repr)
 

@@ -40,19 +40,19 @@ def test_features_without_direction_are_named_with_side_and_row(cloud, selector,
 
 
 @each
-def test_pool_and_target_of_different_dimensions_are_refused(cloud, selector):
+def test_pool_and_target_of_different_dimensions_are_rejected(cloud, selector):
     with pytest.raises(DataError, match="7 dimensions, while the pool has 8"):
         selector.fit(cloud.pool, cloud.labels, cloud.target[:, :7])
 
 
 @each
-def test_shards_of_different_dimensions_are_refused(cloud, selector):
+def test_shards_of_different_dimensions_are_rejected(cloud, selector):
     shards = [(cloud.pool, cloud.labels), (cloud.pool[:, :7], cloud.labels)]
     with pytest.raises(DataError, match="7 dimensions after features of 8"):
         selector.fit_stream(shards, [cloud.target])
 
 
-def test_one_class_is_no_trouble_where_nothing_is_selected(cloud):
+def test_baselines_accept_a_single_class(cloud):
     assert UniformSelector().fit(cloud.pool, np.zeros(60, dtype=int), cloud.target).class_weight_.tolist() == [1.0]
     with pytest.raises(DegenerateError, match="pool is empty"):
         UniformSelector().fit(cloud.pool[:0], cloud.labels[:0], cloud.target)

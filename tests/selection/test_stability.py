@@ -7,41 +7,12 @@ import torch
 from justright.selection import (
     BetaSelector,
     BinsSelector,
-    CuiSelector,
-    PoolFeatures,
+    ClassWeights,
     Selector,
-    TargetFeatures,
     UniformSelector,
     stability,
 )
-from justright.utils.errors import DegenerateError, JustrightError
-
-
-@pytest.mark.parametrize(
-    "selector",
-    [
-        UniformSelector(),
-        BetaSelector(domain="affine"),
-        BetaSelector(domain="affine", reduction="max"),
-        BetaSelector(domain="affine", reduction=0.2, threshold=1.0),
-        BetaSelector(domain="affine", level="image"),
-    ],
-    ids=repr,
-)
-def test_what_is_reused_gives_what_fitting_anew_gives(cloud, selector):
-    pool, target = PoolFeatures([(cloud.pool, cloud.labels)]), TargetFeatures([cloud.target])
-    quick, slow = selector.resampler(pool, target), Selector.resampler(selector, pool, target)
-    rows = np.random.default_rng(0).integers(60, size=60)
-    assert quick(rows, 1) == pytest.approx(slow(rows, 1), abs=1e-9)
-
-
-@pytest.mark.parametrize("selector", [BinsSelector(metric="l2"), CuiSelector()], ids=repr)
-def test_with_clusters_kept_a_resample_is_a_fit_on_its_rows(cloud, selector):
-    rows = np.random.default_rng(0).integers(60, size=60)
-    target = TargetFeatures([cloud.target], clusters=cloud.clusters)
-    quick = selector.resampler(PoolFeatures([(cloud.pool, cloud.labels)]), target)
-    slow = selector.reseeded(7).fit(cloud.pool, cloud.labels, cloud.target[rows], cloud.clusters[rows])
-    assert np.array_equal(quick(rows, 7), slow.class_weight_)
+from justright.utils.errors import DegenerateError
 
 
 def test_clear_cases_are_kept_nearly_always_or_never(plane):
@@ -54,22 +25,19 @@ def test_clear_cases_are_kept_nearly_always_or_never(plane):
     assert (found.n_resamples, found.n_failed) == (5, 0)
 
 
-def test_without_chance_nothing_varies(cloud):
-    over_splits = stability(BetaSelector(domain="affine"), cloud.pool, cloud.labels, cloud.target, over="splits")
-    assert over_splits.weight_std == pytest.approx(np.zeros(10), abs=1e-12)
-    over_target = stability(BetaSelector(domain="affine"), cloud.pool, cloud.labels, cloud.target, over="target")
-    assert over_target.weight_std.max() > 0
+def test_given_clusters_replace_k_means(cloud):
+    selector = BinsSelector(n_splits=1)  # without n_clusters
+    found = stability(selector, cloud.pool, cloud.labels, cloud.target, target_clusters=cloud.clusters, n_resamples=5)
+    assert found.weight_std.max() > 0
+    assert found.kept_share == pytest.approx(found.weight_mean)  # weights are 0 and 1
 
 
-def test_only_the_splits_vary_where_only_they_should(cloud):
-    given = (cloud.pool, cloud.labels, cloud.target)
-    selector = BinsSelector(n_splits=1)
-    moving = stability(selector, *given, target_clusters=cloud.clusters, over="splits")
-    assert moving.weight_std.max() > 0
-    assert moving.kept_share == pytest.approx(moving.weight_mean)  # weights are 0 and 1
+def test_baselines_do_not_vary(cloud):
+    found = stability(UniformSelector(), cloud.pool, cloud.labels, cloud.target, n_resamples=3)
+    assert (found.weight_mean.tolist(), found.weight_std.max(), found.n_resamples) == ([1.0] * 10, 0.0, 3)
 
 
-def test_tensors_that_record_gradients_are_resampled_too(cloud):
+def test_tensors_with_gradients_are_accepted(cloud):
     tensors = torch.tensor(cloud.pool, requires_grad=True), torch.tensor(cloud.labels)
     target = torch.tensor(cloud.target, requires_grad=True)
     for selector in (BetaSelector(domain="affine"), BetaSelector(domain="affine", level="image")):
@@ -78,37 +46,30 @@ def test_tensors_that_record_gradients_are_resampled_too(cloud):
         assert np.array_equal(by_tensor.weight_mean, by_array.weight_mean)
 
 
-def test_the_same_seed_gives_the_same(cloud):
+def test_equal_seeds_give_equal_stability(cloud):
     given = (BetaSelector(domain="affine"), cloud.pool, cloud.labels, cloud.target)
     assert np.array_equal(stability(*given, seed=4).weight_mean, stability(*given, seed=4).weight_mean)
     assert not np.array_equal(stability(*given, seed=4).weight_mean, stability(*given, seed=5).weight_mean)
 
 
-class EverySecond(UniformSelector):
-    """Has no answer to the first, third, ... resample."""
+class EverySecond(Selector):
+    """Selects nothing in the first, third, ... resample."""
 
-    def resampler(self, pool, target):
-        calls = iter(range(100))
+    calls = 0
 
-        def weigh(rows, seed):
-            if next(calls) % 2 == 0:
-                raise DegenerateError("not this one")
-            return np.arange(10.0)
-
-        return weigh
+    def _weigh(self, pool, target):
+        EverySecond.calls += 1
+        if EverySecond.calls % 2:
+            raise DegenerateError("not this one")
+        return ClassWeights(pool.classes(), np.arange(10.0), [""] * 10)
 
 
-def test_resamples_without_an_answer_are_counted_and_left_out(cloud):
+def test_failed_resamples_are_counted_and_left_out(cloud):
     found = stability(EverySecond(), cloud.pool, cloud.labels, cloud.target, n_resamples=5)
     assert (found.n_resamples, found.n_failed) == (2, 3)
     assert found.weight_mean.tolist() == list(range(10))
 
 
-def test_a_selector_without_any_answer_is_an_error(cloud):
+def test_only_failed_resamples_are_an_error(cloud):
     with pytest.raises(DegenerateError, match="any of 3 resamples"):
         stability(BetaSelector(threshold=99.0), cloud.pool, cloud.labels, cloud.target, n_resamples=3)
-
-
-def test_what_is_resampled_has_a_name(cloud):
-    with pytest.raises(JustrightError, match="over='pool'"):
-        stability(BetaSelector(), cloud.pool, cloud.labels, cloud.target, over="pool")

@@ -1,9 +1,9 @@
-"""Judge each claim of the paper by our runs: it holds, does not hold, or is undecided."""
+"""Judge each claim by our runs, with the problem as the unit and a correction for the number of claims."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,15 @@ import numpy as np
 from justright.benchmark.paper import paper_rows
 from justright.benchmark.results import Line, shown_value
 from justright.benchmark.suite import NO_LABELS, Claim, Suite
-from justright.benchmark.summary import PERCENT, Difference, difference_text, interval
+from justright.benchmark.summary import PERCENT, Difference, difference_text
+from justright.evaluation.comparisons import ProblemDifferences, holm
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold", "undecided", "not run"
+MARGIN = 2.0  # points: the smallest difference of interest
+NO_EFFECT = f"no effect larger than {MARGIN:g} points"
+OUTCOMES = HOLDS, FAILS, NO_EFFECT  # the first one whose corrected p-value is small enough
+ERROR_RATE = 0.05
+LEAST_USED = 0.8  # a method whose median run uses a smaller share of the categories has not converged
 
 Key = tuple[Any, ...]  # target, seed (not for the paper's figures), method; None if the claim names the method
 ClaimValue = tuple[tuple[Any, ...], str, str, float]  # target and seed, method, row, points
@@ -25,35 +31,69 @@ class Verdict:
 
     says: str
     verdict: str
-    difference: Difference | None = None  # in points, with its 95 % interval over pairs of runs
-    n_pairs: int = 0
+    difference: Difference | None = None  # in points, with its 95 % interval over problems
+    n_problems: int = 0
+    n_pairs: int = 0  # runs with the same problem, seed and method
     paper: float | None = None  # the same difference from the paper's figures
     is_guide: bool = False
     method: str = ""  # only runs of this method; empty for all methods
+    left_out: tuple[str, ...] = ()  # methods that do not count because they have not converged
+    p_values: Mapping[str, float] = field(default_factory=dict)  # by outcome, not corrected
+
+    @property
+    def is_paper_excluded(self) -> bool | None:
+        """Whether the difference that the paper prints lies outside the interval; None without one of them."""
+        if self.paper is None or self.difference is None:
+            return None
+        return not self.difference[1] <= self.paper <= self.difference[2]
 
     def cells(self) -> tuple[str, ...]:
-        """Text for a table: claim, verdict, difference, pairs, the paper's difference."""
-        paper = "" if self.paper is None else f"{self.paper:+.1f}"
+        """Text for a table: claim, verdict, difference, problems, the paper's difference."""
+        paper = "" if self.paper is None else f"{self.paper:+.1f}" + ", excluded" * bool(self.is_paper_excluded)
         text = f"the same, {self.method} alone" if self.method else self.says
         text += " (guide)" * self.is_guide
-        return text, self.verdict, difference_text(self.difference), str(self.n_pairs or ""), paper
+        text += f" (without {', '.join(self.left_out)}: not converged)" if self.left_out else ""
+        return text, self.verdict, difference_text(self.difference), str(self.n_problems or ""), paper
 
 
-def verdicts(
-    suite: Suite, lines: Sequence[Line], others: Callable[[str], tuple[Suite, Sequence[Line]]], is_guide: bool = False
-) -> list[Verdict]:
-    """One verdict per claim of the suite, followed by one per method if there are several.
+Others = Callable[[str], tuple[Suite, Sequence[Line]]]  # another suite by its name, and its lines
 
-    The interval is Student's over pairs of runs with the same method, target and seed. It tells whether a difference on
-    these targets exceeds the noise of training, not whether other targets would show it.
+
+def verdicts(suite: Suite, lines: Sequence[Line], others: Others, is_guide: bool = False) -> list[Verdict]:
+    """One verdict per claim of the suite, followed by one per method if there are several; see `compared`."""
+    return corrected(compared(suite, lines, others, is_guide))
+
+
+def compared(suite: Suite, lines: Sequence[Line], others: Others, is_guide: bool = False) -> list[Verdict]:
+    """Differences and p-values for each claim, not corrected and without an outcome.
+
+    The unit is the problem: runs that differ in seed or method are averaged within it first. A method that has not
+    converged does not count together with others.
 
     Parameters:
-        others: returns another suite by its name, and its lines, for a claim that compares two tables.
+        others: for a claim that compares two tables.
         is_guide: judge the runs with the pool as a guide, and only claims about rows that have such runs.
     """
     guides = {setting.row for setting in suite.settings if setting.is_guide}
-    claims = [claim for claim in suite.claims if not is_guide or guides.intersection((*claim.better, *claim.than))]
+    role = "guide" if is_guide else "rival"
+    claims = [claim for claim in suite.claims if claim.role in ("", role)]
+    claims = [claim for claim in claims if not is_guide or guides.intersection((*claim.better, *claim.than))]
     return [verdict for claim in claims for verdict in _judged(claim, suite, lines, others, is_guide)]
+
+
+def corrected(found: Sequence[Verdict]) -> list[Verdict]:
+    """The outcome of each, by p-values that are corrected for their number by Holm's method.
+
+    Claims about all methods together are one family, and those about each single method another.
+    """
+    outcomes: dict[int, str] = {}
+    for method in dict.fromkeys(each.method for each in found):
+        family = [place for place, each in enumerate(found) if each.method == method and each.p_values]
+        p_values = {name: holm([found[place].p_values[name] for place in family]) for name in OUTCOMES}
+        for number, place in enumerate(family):
+            is_shown = [name for name in OUTCOMES if p_values[name][number] <= ERROR_RATE]
+            outcomes[place] = is_shown[0] if is_shown else UNDECIDED
+    return [replace(each, verdict=outcomes.get(place, each.verdict)) for place, each in enumerate(found)]
 
 
 def _judged(claim: Claim, suite: Suite, lines: Sequence[Line], others: Any, is_guide: bool) -> list[Verdict]:
@@ -67,48 +107,73 @@ def _judged(claim: Claim, suite: Suite, lines: Sequence[Line], others: Any, is_g
     if not is_guide:
         than = _figures(claim.than_suite or suite.name, group_than)
         printed = _paired(claim, _figures(suite.name, claim.group), than, suite.printed_as)
-    methods = [method for method in dict.fromkeys(key[-1] for key in pairs) if method is not None]
-    whole = _verdict(claim, pairs, printed, is_guide)
+    methods = [method for method in dict.fromkeys(key[-1] for key in pairs) if method]
+    left_out = tuple(method for method in methods if not is_converged(suite, lines, method)) if len(methods) > 1 else ()
+    counted = {key: value for key, value in pairs.items() if key[-1] not in left_out}
+    whole = replace(_verdict(claim, counted, printed, is_guide), left_out=left_out)
     alone = [_verdict(claim, pairs, printed, is_guide, method) for method in methods]
     if alone and claim.method and not claim.than_method:  # the claim: better than every other method
-        whole = _against_each(alone)
+        closest = min(alone, key=lambda one: one.difference or (-np.inf,))  # one that was not run leaves the claim open
+        whole = replace(closest, method="", left_out=())
     return [whole, *(alone if len(alone) > 1 else [])]
+
+
+def is_converged(suite: Suite, lines: Sequence[Line], method: str) -> bool:
+    """Whether the median run of a method uses at least 80 % of the target's categories."""
+    names = {setting.name for setting in suite.settings if setting.method == method}
+    shares = [line["n_used"] / line["n_target"] for line in lines if line["setting"] in names and "n_used" in line]
+    return not shares or float(np.median(shares)) >= LEAST_USED
 
 
 def _verdict(
     claim: Claim, pairs: Mapping[Key, float], printed: Mapping[Key, float], is_guide: bool, method: str = ""
 ) -> Verdict:
-    ours, theirs = ([value for key, value in values.items() if method in ("", key[-1])] for values in (pairs, printed))
-    paper = float(np.mean(theirs)) if theirs else None
-    difference = interval(ours)
-    judged = NOT_RUN if difference is None else verdict(difference, claim.within, claim.behind)
-    return Verdict(claim.says, judged, difference, len(ours), paper, is_guide, method)
+    ours, theirs = (
+        {key: value for key, value in values.items() if method in ("", key[-1])} for values in (pairs, printed)
+    )
+    paper = float(np.mean(list(theirs.values()))) if theirs else None
+    of_problem: dict[str, list[float]] = {}
+    for key, value in ours.items():
+        of_problem.setdefault(key[0], []).append(value)
+    found = Verdict(claim.says, NOT_RUN, None, len(of_problem), len(ours), paper, is_guide, method)
+    if len(of_problem) < 2:
+        return found
+    differences = ProblemDifferences(np.array([np.mean(values) for values in of_problem.values()]))
+    return replace(
+        found,
+        verdict=UNDECIDED,
+        difference=(differences.mean, *differences.interval()),
+        p_values=outcome_p_values(differences, claim.within, claim.behind),
+    )
 
 
-def _against_each(alone: Sequence[Verdict]) -> Verdict:
-    """The verdict against all other methods, with the numbers of the closest one."""
-    if any(one.difference is None for one in alone):
-        return replace(alone[0], verdict=NOT_RUN, difference=None, method="")
-    outcomes = {one.verdict for one in alone}
-    outcome = FAILS if FAILS in outcomes else HOLDS if outcomes == {HOLDS} else UNDECIDED
-    return replace(min(alone, key=lambda one: one.difference or ()), method="", verdict=outcome)
+def outcome_p_values(
+    differences: ProblemDifferences, within: float | None = None, behind: float = 0.0
+) -> dict[str, float]:
+    """How likely differences like these are if an outcome is false, for each outcome.
 
-
-def verdict(difference: Difference, within: float | None = None, behind: float = 0.0) -> str:
-    """Whether the interval is on one side of 0 (or of -`behind`), or inside the range `within` that counts as equal."""
-    _, low, high = difference
-    if within is None:
-        return HOLDS if low > -behind else FAILS if high < -behind else UNDECIDED
-    return HOLDS if -within < low and high < within else FAILS if low > within or high < -within else UNDECIDED
+    A claim holds if the mean is above 0 (or above -`behind`), or less than `within` away from it if that is given.
+    Tests of a side are two-sided, so that both sides together are wrong in 5 % of the cases.
+    """
+    if within is not None:
+        outside = min(differences.p_above(within), differences.p_below(-within))
+        return {HOLDS: differences.p_equivalence(within), FAILS: min(1.0, 2 * outside), NO_EFFECT: 1.0}
+    sides = {HOLDS: differences.p_above(-behind), FAILS: differences.p_below(-behind)}
+    no_effect = 1.0 if behind else differences.p_equivalence(MARGIN)
+    return {name: min(1.0, 2 * p) for name, p in sides.items()} | {NO_EFFECT: no_effect}
 
 
 def _runs(suite: Suite, lines: Sequence[Line], group: str, is_guide: bool) -> Iterator[ClaimValue]:
-    """Our runs that have a value of the group, with the pool in this role."""
+    """Our runs that have a value of the group, with the pool in this role.
+
+    In a suite that is no table of the paper a problem is its own target, and a setting its own row.
+    """
     settings = {setting.name: setting for setting in suite.settings}
     for line in lines:
         own, value = settings[line["setting"]], shown_value(line, group)
         if value is not None and (own.is_guide == is_guide or own.method == NO_LABELS):
-            yield (suite.columns[line["problem"]], line["seed"]), own.method, own.row, PERCENT * value
+            place = suite.columns.get(line["problem"], line["problem"]), line["seed"]
+            yield place, own.method, own.row or own.name, PERCENT * value
 
 
 def _figures(table: str, group: str) -> Iterator[ClaimValue]:
@@ -151,5 +216,5 @@ def _is_method(own: str, method: str, claim: Claim, rows: Sequence[str]) -> bool
     """Whether a run of this method counts: k-means only if it is named, and no method against itself."""
     if method:
         return own == method
-    is_itself = own == claim.method and rows == claim.better and not claim.than_suite
+    is_itself = bool(claim.method) and own == claim.method and rows == claim.better and not claim.than_suite
     return own != NO_LABELS and not is_itself

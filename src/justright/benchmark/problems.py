@@ -11,7 +11,7 @@ from justright.benchmark.suite import SuiteProblem
 from justright.data import ClassSplit, ImageSet, Truth, gcd_split, merge_pool, open_images
 from justright.data.columns import column, with_columns
 from justright.data.splits import SSB_NAMES, UNGRADED, exchanged, published_split, random_half
-from justright.runs.problem import OWN, Problem, named
+from justright.runs.problem import OWN, Problem
 from justright.utils.errors import DataError
 from justright.utils.hashing import hash_value
 from justright.utils.seeding import generator
@@ -25,7 +25,7 @@ OTHER_CLASSES = "rest"  # among `labels`: the classes of the target's source tha
 def problem_of(described: SuiteProblem, data: Path | None = None) -> Problem:
     """Open, draw, split and merge. The result depends on the description and the files alone."""
     seed, source = described.split_seed, _capped(described, described.target, data)
-    others = [named(_others(described, place, data), name) for name, place in described.pool.items()]
+    others = [_others(described, place, data).named(name) for name, place in described.pool.items()]
     own: list[ImageSet] = []
     roles: ClassSplit | None
     if described.labels:
@@ -34,10 +34,10 @@ def problem_of(described: SuiteProblem, data: Path | None = None) -> Problem:
         target = _uneven(source.of_classes(_chosen(described, source)), described.uneven, seed)
         roles = None if described.old_share == 0 else _roles(described, target)
     if described.other_classes_in_pool:
-        others.append(named(source.of_classes(sorted(set(source.classes) - set(target.classes))), REST))
+        others.append(source.of_classes(sorted(set(source.classes) - set(target.classes))).named(REST))
     unlabeled, truth = target.without_labels(), Truth(target, ())
     if roles is not None:
-        split, truth = gcd_split(named(target, OWN), roles, described.labeled_share, seed)
+        split, truth = gcd_split(target.named(OWN), roles, described.labeled_share, seed)
         own, unlabeled = [split.labeled], split.unlabeled
     merged = merge_pool([*own, *(_pool_part(described, images) for images in others)])
     problem = Problem(merged, unlabeled, truth, len(target.classes))
@@ -103,8 +103,8 @@ def _with_other_labels(described: SuiteProblem, source: ImageSet, data: Path | N
         source.of_classes(rest) if place == OTHER_CLASSES else _capped(described, place, data)
         for place in described.labels
     ]
-    named_sets = [named(images, f"labels {number}") for number, images in enumerate(sets)]
-    merged = merge_pool([named(source.of_classes(chosen), "new"), *named_sets]).images
+    named_sets = [images.named(f"labels {number}") for number, images in enumerate(sets)]
+    merged = merge_pool([source.of_classes(chosen).named("new"), *named_sets]).images
     labels = sorted(merged.classes)
     new, old = labels[: len(chosen)], sorted(draw.permutation(labels[len(chosen) :])[: n or None].tolist())
     return merged.of_classes(new + old), ClassSplit(tuple(old), {UNGRADED: tuple(new)})

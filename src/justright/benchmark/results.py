@@ -16,12 +16,13 @@ from filelock import FileLock
 from justright.benchmark.problems import images_fingerprint, is_in_data, problem_of
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.discovery.predictions import Category
-from justright.evaluation import break_down
+from justright.evaluation import Counts, break_down, match_counts
 from justright.evaluation.confusions import Errors
 from justright.evaluation.files import JudgedPredictions
 from justright.geometry import unit_rows
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
+from justright.runs.selection import Selection
 from justright.runs.spec import RunSpec, config_of
 from justright.selection import SELECTORS
 from justright.utils.errors import DataError
@@ -50,6 +51,7 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
     judged = run.judged(run.truth_file)
     breakdown = break_down(judged.y_true, judged.y_pred, judged.is_old)
     errors, n_new = breakdown.by_kind(), int((~judged.is_old).sum())
+    measured = selection_numbers(weighed)
     line = {
         "all": scores.all,
         "old": None if np.isnan(scores.old) else scores.old,
@@ -66,8 +68,27 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
         "check": about.get("check"),
         "n_steps": config["n_steps"] * config["n_epochs"] if config.get("n_steps") else None,
         "seconds": round(seconds, 1),
+        "hits": class_hits(judged),
     }
-    return line | ({"probe": probe(run.tuned, judged.y_true)} if is_probed else {})
+    return line | measured | ({"probe": probe(run.tuned, judged.y_true)} if is_probed else {})
+
+
+def selection_numbers(weighed: Selection | None) -> Line:
+    """The mean weight of an image that was weighed, and quantiles of what the selector measured, 0 to 1 in quarters."""
+    if weighed is None or len(weighed.images) == 0:
+        return {"mean_weight": None, "measure": None}
+    name = weighed.weights.measure
+    ends = np.quantile(weighed.weights.columns[name], [0, 0.25, 0.5, 0.75, 1]).round(4).tolist() if name else None
+    return {"mean_weight": round(float(weighed.sample_weight.mean()), 4), "measure": ends and {name: ends}}
+
+
+def class_hits(judged: JudgedPredictions) -> dict[str, list[int]]:
+    """Of each class the images in the category that is matched with it, and all of its images."""
+    is_hit = match_counts(Counts.of(judged.y_true, judged.y_pred)).to_classes(judged.y_pred) == judged.y_true
+    return {
+        str(judged.class_names[label]): [int(is_hit[judged.y_true == label].sum()), int((judged.y_true == label).sum())]
+        for label in np.unique(judged.y_true).tolist()
+    }
 
 
 def _in_pool_categories(categories: Sequence[Category], judged: JudgedPredictions, errors: Errors) -> int:

@@ -67,6 +67,7 @@ class SuiteSetting:
     run: Mapping[str, Any] = field(default_factory=dict)  # fields of `RunSpec` that differ from those of the suite
     seeds: tuple[int, ...] | None = None  # instead of the seeds of the suite
     problems: tuple[str, ...] | None = None  # the only problems to run this setting on; None for all
+    parts: tuple[str, ...] | None = None  # the same for the problems of these parts
     k_factor: float = 1.0  # K of the runs, as a multiple of the true one
     row: str = ""  # in a table of the paper: the selection, or the labeled data
 
@@ -88,9 +89,10 @@ class SuiteSetting:
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper about one of its tables: some rows are better than others, or as good.
+    """A claim about a suite, of the paper or of a study: some rows are better than others, or as good.
 
-    The mean over rows is compared, paired by method, target and seed.
+    The mean over rows is compared, paired by method, problem and seed. In a suite that is no table of
+    the paper, rows are settings.
     """
 
     says: str  # the claim in our words
@@ -103,6 +105,7 @@ class Claim:
     than_method: str = ""  # the method of `than`; if only `method` is named, every other one
     targets: tuple[str, ...] = ()  # only these of the paper's targets; all if empty
     within: float | None = None  # points of difference that still count as equal, if the claim is equality
+    role: str = ""  # judge it only with the pool in this role, guide or rival; empty for both
     behind: float = 0.0  # points that `better` may be behind, if the claim is only "as good"
 
     @property
@@ -153,6 +156,7 @@ class Suite:
     def runs_of(self, problem: SuiteProblem) -> Iterator[tuple[SuiteSetting, int]]:
         """The runs of one problem, the first seed of all settings first."""
         settings = [each for each in self.settings if each.problems is None or problem.name in each.problems]
+        settings = [each for each in settings if each.parts is None or problem.part in each.parts]
         for seed in sorted({seed for setting in settings for seed in (setting.seeds or self.seeds)}):
             yield from ((setting, seed) for setting in settings if seed in (setting.seeds or self.seeds))
 
@@ -163,8 +167,12 @@ class Suite:
         values = {"n_resamples": 0, "n_target": n_target} | dict(self.run) | dict(setting.run) | {"seed": seed}
         for name in ("settings", "selector_params"):
             values[name] = {**self.run.get(name, {}), **setting.run.get(name, {})}
-        if problem is not None and problem.settings:  # only those of the method: GCD, say, has no entropy
-            known = {item.name for item in fields(METHODS[values.get("method", RunSpec.method)].config_class)}
+        # of shared settings only those of the method: GCD, say, has no entropy, and k-means no steps
+        known = {item.name for item in fields(METHODS[values.get("method", RunSpec.method)].config_class)}
+        if setting.method not in ("", self.run.get("method", "")):
+            own = setting.run.get("settings", {})
+            values["settings"] = {key: value for key, value in values["settings"].items() if key in own or key in known}
+        if problem is not None and problem.settings:
             values["settings"] |= {name: value for name, value in problem.settings.items() if name in known}
         if n_target is not None and setting.k_factor != 1:
             values["n_target"] = round(setting.k_factor * n_target)
@@ -189,8 +197,11 @@ def read_suite(name: str | Path, profile: str | None = None) -> Suite:
         content = grid(content, _shared("selections"), _shared(profile)) | {"profile": profile}
     elif profile is not None:
         raise DataError(f"{name} has no profiles", expected="no --profile: it is no table of the paper")
-    elif methods := content.pop("methods", []):
-        content["settings"] = list(_with_each_method(methods, content.get("settings", [])))
+    else:
+        if methods := content.pop("methods", []):
+            content["settings"] = list(_with_each_method(methods, content.get("settings", [])))
+        common, splits = content.pop("problem", {}), content.pop("split_seeds", [])
+        content["problems"] = list(_with_each_split(splits, [common | each for each in content.get("problems", [])]))
     for key, kind in (("problems", SuiteProblem), ("settings", SuiteSetting), ("claims", Claim)):
         content[key] = tuple(_make(kind, values, f"one of the {key}") for values in content.get(key, []))
         names = [entry.name for entry in content[key]] if key != "claims" else [""]
@@ -211,6 +222,14 @@ def _with_each_method(methods: Sequence[str], settings: Sequence[TomlTable]) -> 
         if "method" not in setting.get("run", {})
     )
     yield from (setting for setting in settings if "method" in setting.get("run", {}))
+
+
+def _with_each_split(splits: Sequence[int], problems: Sequence[TomlTable]) -> Iterator[TomlTable]:
+    """Every problem with every split of its classes; all problems with the first split come first."""
+    if not splits:
+        yield from problems
+    for seed in splits:
+        yield from ({**problem, "name": f"{problem['name']}, split {seed}", "split_seed": seed} for problem in problems)
 
 
 def suite_names() -> list[str]:
@@ -273,7 +292,9 @@ def _grid_problems(content: TomlTable, profile: TomlTable) -> Iterator[dict[str,
         elif labeled == "own":
             yield {**common, "name": f"{own['name']}, own labels"}
         else:
-            pool = {sets[key]["name"]: sets[key]["source"] for key in POOLS[labeled] if key in sets and key != target}
+            # a set with classes of the target would label its new ones
+            same = {target, *own.get("shares_classes_with", ())}
+            pool = {sets[key]["name"]: sets[key]["source"] for key in POOLS[labeled] if key in sets and key not in same}
             name = f"{own['name']}, {'a wider' if labeled == 'wide' else 'the common'} pool"
             yield {**common, "name": name, "pool": pool, "pool_by_protocol": True}
 

@@ -15,13 +15,13 @@ from justright.evaluation.scores import GROUPS
 
 DOUBTED = "?"  # marks a figure of the paper that cannot be right as printed
 IN_DOUBT = "Figures of the paper in doubt"
-VERDICT_COLUMNS = ("claim of the paper", "here", "difference", "pairs", "paper")
+VERDICT_COLUMNS = ("claim", "here", "difference", "problems", "paper")
 NAMES = {"new_as_old": "New taken for old", "new_as_new": "New taken for new", "probe": "Transfer"}
 RECORD_COLUMNS = (
     *("table", "profile", "method", "row", "role", "target", "here", "group", "mean", "spread", "runs"),
     *("change", "change low", "change high", "paper", "paper change", "doubts"),
 )
-CSV_COLUMNS = (*RECORD_COLUMNS, "claim", "verdict")
+CSV_COLUMNS = (*RECORD_COLUMNS, "claim", "verdict", "problems", "paper excluded")
 LATEX_ESCAPES = {letter: f"\\{letter}" for letter in "&%$#_{}"}
 LATEX_ESCAPES |= {"±": r"$\pm$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
@@ -60,9 +60,9 @@ def _problem_cells(row: Record) -> tuple[str, ...]:
     return (row["setting"], str(row["runs"]), *scores, used)
 
 
-def claims_table(table: PaperTable, verdicts: Sequence[Verdict]) -> TextTable | None:
-    """The verdict on each claim; None if the paper makes none."""
-    title = f"{table.name}: claims"
+def claims_table(name: str, verdicts: Sequence[Verdict]) -> TextTable | None:
+    """The verdict on each claim of a suite; None if there is none."""
+    title = f"{name}: claims"
     return TextTable(title, VERDICT_COLUMNS, [verdict.cells() for verdict in verdicts]) if verdicts else None
 
 
@@ -198,6 +198,8 @@ def _claim_record(table: PaperTable, verdict: Verdict) -> Record:
         "method": verdict.method,
         "role": "guide" if verdict.is_guide else "rival",
         "runs": verdict.n_pairs,
+        "problems": verdict.n_problems,
+        "paper excluded": verdict.is_paper_excluded,
         **dict(zip(("change", "change low", "change high"), verdict.difference or (), strict=False)),
         "paper change": verdict.paper,
         "claim": verdict.says,

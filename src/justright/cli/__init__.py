@@ -20,9 +20,9 @@ COMMANDS = (  # each is a module of this folder with a click command of the same
 )  # fmt: skip
 STOPPED_BY_USER = 130
 AGAIN = "then give the same command again: what was finished is kept"
-FREE_ROOM = f"free some room (`justright cache list` shows what is kept for later runs), {AGAIN}"
+FREE_SPACE = f"free some disk space (`justright cache list` shows what is kept for later runs), {AGAIN}"
 LARGER = f"allow larger files (`ulimit -f unlimited`), or name another place, {AGAIN}"
-ADVICE = {errno.ENOSPC: FREE_ROOM, errno.EDQUOT: FREE_ROOM, errno.EFBIG: LARGER}
+ADVICE = {errno.ENOSPC: FREE_SPACE, errno.EDQUOT: FREE_SPACE, errno.EFBIG: LARGER}
 
 
 def prepare_process() -> None:
@@ -37,7 +37,7 @@ def prepare_process() -> None:
 
 
 class Commands(click.Group):
-    """Loads a command when it is asked for, and turns errors that a user can mend into one clear message."""
+    """Loads a command when it is used, and shows errors that a user can fix without a traceback."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Prepare the process and run the command."""
@@ -56,7 +56,7 @@ class Commands(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; what the user can mend is told without a traceback."""
+        """Run the command, and turn errors into messages."""
         try:
             return super().invoke(ctx)
         except JustrightError as error:
@@ -71,12 +71,12 @@ class Commands(click.Group):
 
 
 def message_of(error: OSError) -> str:
-    """One message for a person; only a full disk or a limit says for sure that it was writing that failed."""
+    """The problem and what to try. Only a full disk or a limit shows that it was writing that failed."""
     what = "cannot be written" if error.errno in IS_FULL else "cannot be written or read"
     place = error.filename or ("a file" if error.errno in IS_FULL else "")
     why = error.strerror or str(error) or type(error).__name__
-    said = f"{place} {what}: {why}" if place else why
-    return f"{said}\nTry: {ADVICE.get(error.errno or 0, 'name another place')}"
+    problem = f"{place} {what}: {why}" if place else why
+    return f"{problem}\nTry: {ADVICE.get(error.errno or 0, 'name another place')}"
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})

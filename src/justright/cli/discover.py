@@ -25,8 +25,8 @@ from justright.cli.common import (
     max_bad_option,
     network_options,
     seed_option,
+    training_options,
 )
-from justright.cli.run_request import read_settings, training_options
 from justright.cli.selector_options import SelectorCommand, SelectorOption
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
@@ -132,7 +132,6 @@ def discover(
     pool: tuple[str, ...],
     target: str,
     out: Path,
-    settings: tuple[str, ...],
     no_report: bool,
     **options: Any,
 ) -> None:
@@ -174,7 +173,6 @@ def discover(
         list(labeled),
         list(pool),
         out,
-        settings=read_settings(settings),
         selector_params={name: value for name, value in params.items() if value is not None},
         command=shlex.join(["justright", *sys.argv[1:]]),
         **options,
@@ -198,12 +196,10 @@ def show_result(terminal: Terminal, result: Result, with_report: bool = True) ->
             for kind, title in (("known", "known classes"), ("discovered", "discovered clusters"))
         ],
     )
-    written = [run.path / f"predictions.{ending}" for ending in ("csv", "parquet")]
-    written += [run.path / CLUSTERS] if (run.path / CLUSTERS).exists() else []  # earlier versions wrote none
+    files = (CLUSTERS, LEFT_OUT) if run.left_out else (CLUSTERS,)
+    written = [run.path / name for name in ("predictions.csv", "predictions.parquet", *files)]
     if with_report:
         written.append(result.report())
-    if run.left_out:
-        written.append(run.path / LEFT_OUT)
     others = "other images" if found.is_given.any() else "images"
     lines = [
         *([run.expected.in_words(others)] if run.expected and run.expected.n else []),
@@ -215,21 +211,16 @@ def show_result(terminal: Terminal, result: Result, with_report: bool = True) ->
         *(f"Written: {path}" for path in written),
         f"Look through the clusters: justright review {run.path}",
     ]
-    value = {
+    names = ("n_target", "k_source", "backbone", "seed", "pool_role", "notes", "left_out", "expected_right", "seconds")
+    value = {name: about.get(name) for name in names} | {
         "run": str(run.path),
         "images": len(found),
-        **{name: about[name] for name in ("n_target", "k_source", "backbone", "seed")},
         "categories": {kind: len(each) for kind, each in sizes.items()},
         "n_categories": len(found.categories),
-        "n_used": sum(size > 0 for each in sizes.values() for size in each),
-        "pool_role": about["pool_role"],
+        "n_used": int((found.sizes > 0).sum()),
         "n_copies": about["asked"]["copies left out"],
         "n_given": int(found.is_given.sum()),
-        "notes": about["notes"],
-        "left_out": about.get("left_out", {}),
-        "expected_right": about.get("expected_right"),
         "scores": None if run.scores is None else run.scores.to_dict(),
-        "seconds": about["seconds"],
         "written": [str(path) for path in written],
     }
     terminal.result(value, "\n".join(lines))

@@ -7,6 +7,7 @@ import platform
 import re
 import shutil
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,10 @@ import click
 
 from justright.cli.terminal import Terminal, with_terminal
 from justright.utils.errors import JustrightError
-from justright.utils.files import bytes_of, size_text
+from justright.utils.files import existing, home, size_text
 from justright.utils.parallel import n_cores
 
 PACKAGES = ("justright", "torch", "timm", "huggingface_hub", "numpy", "scikit-learn", "pyarrow", "pillow")
-FOR_DEVELOPERS = "dev"
-KEPT = ("checkpoints", "features", "banks")  # folders of JUSTRIGHT_HOME
 
 
 @click.command()
@@ -27,9 +26,8 @@ KEPT = ("checkpoints", "features", "banks")  # folders of JUSTRIGHT_HOME
 def doctor(terminal: Terminal) -> None:
     """Show what can be used on this machine.
 
-    That is: what is installed, which devices and backbones work and why others do not, where caches lie. Nothing
-    is downloaded; the hub that has checkpoints is asked whether it answers. When you report a problem, add what this
-    prints.
+    Shows what is installed, which devices and backbones work and why others do not, and where caches are. Nothing is
+    downloaded; it only tries to reach the hub that has checkpoints. When you report a problem, add this output.
 
     \b
     Examples:
@@ -42,20 +40,14 @@ def doctor(terminal: Terminal) -> None:
     terminal.table("Installed", ("package", "version"), found["versions"].items())
     rows = [(extra, *each) for extra, packages in found["extras"].items() for each in packages]
     terminal.table("Extras: pip install '.[NAME]'", ("extra", "package", "version"), rows)
-    _show(terminal, "Devices", found["devices"])
-    _show(terminal, "Backbones", found["backbones"])
-    sizes = [(size_text(each["bytes"]), size_text(each["free"])) for each in found["caches"]]
-    kept = [(each["what"], *size, each["place"]) for each, size in zip(found["caches"], sizes, strict=True)]
-    terminal.table("Caches", ("what", "size", "free there", "place"), kept)
+    for title in ("devices", "backbones"):
+        rows = [(each["name"], "yes" if each["is_usable"] else "no", each["why"]) for each in found[title]]
+        terminal.table(title.capitalize(), ("name", "usable", "why"), rows)
+    kept = [(each["what"], size_text(each["free"]), each["place"]) for each in found["caches"]]
+    terminal.table("Caches", ("what", "free there", "place"), kept)
     auto = found["auto"]
     lines = [f"Checkpoints on the hub: {hub or 'it answers'}.", f"--device auto is {auto['device']}."]
-    lines += [f"--backbone auto is {auto['backbone']}: {auto['why']}."]
-    terminal.result(found, "\n".join(lines))
-
-
-def _show(terminal: Terminal, title: str, found: list[dict[str, Any]]) -> None:
-    rows = [(each["name"], "yes" if each["is_usable"] else "no", each["why"]) for each in found]
-    terminal.table(title, ("name", "usable", "why"), rows)
+    terminal.result(found, "\n".join([*lines, f"--backbone auto is {auto['backbone']}: {auto['why']}."]))
 
 
 def versions() -> dict[str, str]:
@@ -65,21 +57,18 @@ def versions() -> dict[str, str]:
 
 
 def extras() -> dict[str, list[tuple[str, str]]]:
-    """The packages of each extra with their versions."""
+    """The packages of each extra with their versions; none when run from the source folder."""
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    try:
-        required = metadata.requires("justright") or []
-    except metadata.PackageNotFoundError:  # run from its source folder
-        return {}
-    for line in required:
-        match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", line)
-        if match and match[2] != FOR_DEVELOPERS:
-            found[match[2]].append((match[1], version_of(match[1])))
+    with suppress(metadata.PackageNotFoundError):
+        for line in metadata.requires("justright") or []:
+            match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", line)
+            if match and match[2] != "dev":
+                found[match[2]].append((match[1], version_of(match[1])))
     return dict(found)
 
 
 def version_of(package: str) -> str:
-    """The version of a package; of one that is missing, that it is."""
+    """The version of a package, or "not installed"."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -101,7 +90,7 @@ def devices() -> list[dict[str, Any]]:
 
 
 def hub_state() -> str:
-    """Why the hub cannot be asked for checkpoints; empty if it can."""
+    """Why the hub with checkpoints is out of reach; empty if it answers."""
     from justright.features.checkpoints import reach_hub
 
     try:
@@ -143,15 +132,11 @@ def automatic_choice(hub: str) -> dict[str, str]:
 
 
 def caches() -> list[dict[str, Any]]:
-    """What is kept on this machine: its size, its place, and the room that is left there."""
+    """Folders of files that are kept on this machine, and the free disk space there."""
     from huggingface_hub import constants
 
-    from justright.utils.files import existing, home
-
-    places = {what: home() / what for what in KEPT} | {"hub": Path(constants.HF_HUB_CACHE)}
-    found = []
-    for what, place in places.items():
-        files = place.glob("*/blobs") if what == "hub" else [place]  # all else in the hub are links to these
-        free = shutil.disk_usage(existing(place)).free
-        found.append({"what": what, "place": str(place), "bytes": bytes_of(*files), "free": free})
-    return found
+    places = {"justright": home(), "hub": Path(constants.HF_HUB_CACHE)}
+    return [
+        {"what": what, "place": str(place), "free": shutil.disk_usage(existing(place)).free}
+        for what, place in places.items()
+    ]

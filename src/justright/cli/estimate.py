@@ -11,6 +11,7 @@ import numpy as np
 from justright.cli.common import COUNT, OUT_FILE, OUT_SVG, STORE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.estimation import BEST, COUNTERS
+from justright.estimation.base import CategoryCounter
 from justright.features.table import FeatureTable, labeled_and_target
 from justright.runs.counting import estimate_record
 from justright.utils.errors import JustrightError
@@ -70,36 +71,31 @@ def estimate(
     if labeled is None and (other_kinds or counter not in UNLABELED_COUNTERS):
         named = "--other-kinds" if other_kinds else f"--counter {counter}"
         raise click.UsageError(f"{named} needs LABELED, features of labeled images.")
-    unlabeled, n_labeled = FeatureTable.open(target), 0
-    if labeled is None:
-        features, labels = np.asarray(unlabeled.features), np.full(len(unlabeled), UNLABELED)
-    else:
+    unlabeled = FeatureTable.open(target)
+    features, labels, pool = np.asarray(unlabeled.features), np.full(len(unlabeled), UNLABELED), None
+    if labeled is not None:
         known = FeatureTable.open(labeled)
-        n_labeled = len(known)
         features, labels = labeled_and_target(known, unlabeled)
+        if other_kinds:
+            n = len(known)
+            pool, features, labels = (features[:n], labels[:n]), features[n:], labels[n:]
     n_classes = len(set(labels.tolist()) - {UNLABELED})
-    if max_k is not None and not other_kinds and max_k < n_classes:
+    if max_k is not None and max_k < n_classes:
         raise JustrightError(
             f"--max-k {max_k:,} with {n_classes:,} labeled classes", expected=f"at least {n_classes:,}"
         )
-    pool = None
-    if other_kinds:
-        pool = features[:n_labeled], labels[:n_labeled]
-        features, labels = features[n_labeled:], labels[n_labeled:]
-    more: dict[str, Any] = {SEARCH: {"max_k": max_k}}
-    beside = (
-        UNLABELED_COUNTERS if labeled is None else [name for name in COUNTERS if not (other_kinds and name == SEARCH)]
-    )
-    counters = {
-        name: COUNTERS[name](seed=seed, **more.get(name, {}))
-        for name in COUNTERS
-        if name == counter or (counter == BEST and name in beside)
-    }
+    names = [counter]
+    if counter == BEST:
+        names = list(UNLABELED_COUNTERS if labeled is None else COUNTERS)
+        names = [name for name in names if not (other_kinds and name == SEARCH)]
+    counters: dict[str, CategoryCounter] = {}
     intervals = {}
-    for name, each in counters.items():
-        each.fit(features, labels, pool)
+    for name in names:
+        params: dict[str, Any] = {"max_k": max_k} if name == SEARCH else {}
+        counters[name] = COUNTERS[name](seed=seed, **params)
+        counters[name].fit(features, labels, pool)
         if interval:
-            intervals[name] = each.interval()
+            intervals[name] = counters[name].interval()
     records = {name: estimate_record(each, intervals.get(name)) for name, each in counters.items()}
     if figure:
         from justright.report.drawing import to_svg
@@ -107,7 +103,7 @@ def estimate(
 
         write_text(figure, to_svg(draw_counts(records)))
         terminal.say(f"Curve drawn in {figure}")
-    result = {"estimates": records, "labeled_classes": len(set(labels.tolist()) - {UNLABELED}), "images": len(labels)}
+    result = {"estimates": records, "labeled_classes": n_classes, "images": len(labels)}
     if out:
         write_json(out, result)
     rows = [(name, each.n_categories_, _text(intervals.get(name)), len(each.curve_)) for name, each in counters.items()]

@@ -21,7 +21,6 @@ from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.features.choices import BACKBONES, BATCH_SIZE, POOLINGS, PRECISIONS
 from justright.runs.request import resolve_backbone, resolve_device
-from justright.utils.errors import DataError
 from justright.utils.files import expect_writable
 from justright.utils.remote import Place
 
@@ -95,16 +94,9 @@ def extract(
     begun = read_header(out)[0].backbone["name"] if (out / HEADER).exists() and not how["overwrite"] else ""
     backbone, _ = resolve_backbone(backbone, device, checkpoint, begun)
     network = load_backbone(backbone, checkpoint, device)
-    try:
-        cache = None if no_cache else FeatureCache()
-        how |= {"cache": cache, "n_workers": workers}
-        with opened_engine(engine, workers) as elsewhere:
-            table = compute(images, network, out, engine=elsewhere, **how)
-    except OSError as error:
-        raise DataError(
-            f"{error.filename or out}: {error.strerror or error}",
-            advice="give another --out, or --no-cache if it is the cache; what was finished is kept",
-        ) from error
+    how |= {"cache": None if no_cache else FeatureCache(), "n_workers": workers}
+    with opened_engine(engine, workers) as elsewhere:
+        table = compute(images, network, out, engine=elsewhere, **how)
     bad = table.quarantined
     if bad:
         rows = [(image.path, image.kind.value, image.reason) for image in bad[:N_SHOWN]]

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import COUNT, FILE, SOURCES, Command, device_option
-from justright.cli.run_request import read_settings, training_options
+from justright.cli.common import COUNT, FILE, SOURCES, Command, device_option, training_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data import ImageSet, open_images
 from justright.discovery.methods import METHODS
-from justright.runs.request import resolve_device, training_spec
+from justright.runs.request import make_spec, resolve_device
 from justright.runs.spec import AUTO, config_of
 from justright.utils.errors import JustrightError
 from justright.utils.files import size_text
@@ -33,7 +32,7 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
 @click.option("--classes", "n_classes", type=click.IntRange(0), help="Number of classes, if --labeled is a number.")
 @click.option(
     "--k",
-    "n_target_categories",
+    "n_target",
     type=click.IntRange(2),
     help="Number of categories in the target. Default: twice the classes of --labeled, at least one per 30 images.",
 )
@@ -57,12 +56,10 @@ def plan(
     labeled: str,
     pool: str,
     n_classes: int | None,
-    n_target_categories: int | None,
     n_devices: int,
     backbone: str,
     img_size: int | None,
     device: str,
-    n_seeds: int,
     rates: Path | None,
     is_table: bool,
     **options: Any,
@@ -91,8 +88,7 @@ def plan(
 
     known_rates = None if rates is None else Rates.read(rates)
     device = resolve_device(device)
-    options["settings"] = read_settings(options["settings"])
-    spec = replace(training_spec(device=device, **options), n_target=n_target_categories, n_seeds=n_seeds)
+    spec = make_spec(device=device, **options)
     config_of(spec)  # validate the settings before any image is read
     own, images = _class_sizes(target, None)
     if not sum(own):
@@ -116,9 +112,8 @@ def plan(
     rows = [(each.name, time_text(each.seconds), size_text(int(each.memory)), size_text(each.disk)) for each in stages]
     title = f"{work.n_target:,} images, {work.n_labeled:,} labeled, {work.n_categories:,} categories"
     terminal.table(title + " (a guess)" * (not work.is_k_known), ("stage", "time", "memory", "disk"), rows)
-    steps = costs.steps_text()
-    lines = [f"{steps[:1].upper()}{steps[1:]}."] if steps else []
-    terminal.result(costs.to_json(), "\n".join([*lines, *costs.advice(), f"Rates: {costs.rates.about}."]))
+    lines = [costs.steps_text() or "no training", costs.advice(), f"Rates: {costs.rates.about}."]
+    terminal.result(costs.to_json(), "\n".join(lines))
 
 
 def table_lines(plans: list[CostPlan]) -> Iterator[str]:

@@ -58,7 +58,7 @@ def predict(
     neither, and a confidence. An image that was labeled in the run keeps its label: its source is given, not predicted.
     An image of the run's target keeps the category and confidence that the run found. A CSV has the columns path,
     category, kind, confidence and source, a Parquet file some more. If discover was given a --checkpoint, give the same
-    one here. The last line says how many images are expected to be right, without those given or called neither.
+    one here. The last line has the expected number of right images, without those given or called neither.
 
     \b
     Examples:
@@ -86,11 +86,11 @@ def predict(
     left_out = len(images) - len(found)
     value = {"out": str(out), "images": len(found), **dict(kinds), "calibrated_on": about["calibrated_on"]}
     value |= {"unreadable": left_out, "not recognised by name": len(unrecognised)}
-    tail = f", {left_out:,} that cannot be read left out" if left_out else ""
-    said = f"Written to {out}{tail}. Confidence rests on {about['calibrated_on']}."
+    tail = f", {left_out:,} unreadable left out" if left_out else ""
+    text = f"Written to {out}{tail}. Confidence rests on {about['calibrated_on']}."
     if model.joint_ is not None:
         is_judged = ~(found.is_given | found.is_neither)
         expected = expected_right(found.confidence[is_judged])
         value["expected_right"] = asdict(expected)
-        said = " ".join(filter(None, (said, expected.in_words("images" if is_judged.all() else "other images"))))
-    terminal.result(value, said)
+        text = f"{text} {expected.in_words('images' if is_judged.all() else 'other images')}".strip()
+    terminal.result(value, text)

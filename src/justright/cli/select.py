@@ -12,10 +12,8 @@ from justright.cli.common import COUNT, OUT_FILE, OUT_FOLDER, STORE, Output, eng
 from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import merge_tables, require_flat
-from justright.runs.selection import Selection, save_selection, stability_of
-from justright.selection.diagnosis import N_DRAWS, diagnose, standard_settings
-from justright.selection.verdict import COLUMNS, Diagnosis
+from justright.runs.selection import Selection, merge_tables, require_flat, save_selection, stability_of
+from justright.selection.diagnosis import N_DRAWS, diagnose
 from justright.utils.errors import JustrightError
 from justright.utils.file_rows import row_shards
 from justright.utils.parallel import ENGINES
@@ -40,7 +38,7 @@ from justright.utils.remote import Place
     "--diagnose",
     "labeled",
     type=STORE,
-    help="Features of labeled images of the target's own classes, to test which selector helps most.",
+    help="Features of labeled images of the target's own classes, to test whether the pool helps.",
 )
 @click.option("--draws", "n_draws", type=click.IntRange(2), default=N_DRAWS, help="Number of problems of --diagnose.")
 @engine_option
@@ -78,8 +76,8 @@ def select(
     Features may be larger than memory, and may be at any address that fsspec supports, such as s3://bucket/birds.features
     (install s3fs for that). The weights do not depend on --engine.
 
-    --diagnose hides some of the target's own labeled classes, discovers them with the help of each selector, and
-    recommends one, with the difference and its interval. It may recommend all of the pool, or none of it.
+    --diagnose hides some of the target's own labeled classes, discovers them with and without the pool, and recommends
+    to use the pool or not, with the difference and its interval.
 
     \b
     Examples:
@@ -117,11 +115,8 @@ def select(
     result = Selection.of(selector, fitted, merged, stable)
     diagnosis = None
     if own is not None:
-        settings = standard_settings(n_clusters, seed)
-        if is_given("selector") or preset:
-            settings[f"{selector}, as given"] = fitted
         sets = (np.asarray(own.features), own.labels), (merged.features, merged.labels), np.asarray(unlabeled.features)
-        diagnosis = diagnose(*sets, n_clusters, settings, n_draws, seed)
+        diagnosis = diagnose(*sets, n_clusters, n_draws, seed)
     request: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
     request |= {"selector": repr(fitted), "seed": seed}
     if backbone := merged.tables[0].header.backbone.get("name"):
@@ -137,13 +132,13 @@ def select(
     for file in written:
         terminal.say(f"Written: {file}")
     value = {"asked": request} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
-    _show(terminal, result, diagnosis)
+    _show(terminal, result)
     lines = [f"{result.summary()}."]
-    lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how(), diagnosis.caveat]
+    lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how, diagnosis.caveat]
     terminal.result(value | {"written": [str(file) for file in written]}, "\n".join(lines))
 
 
-def _show(terminal: Terminal, result: Selection, diagnosis: Diagnosis | None) -> None:
+def _show(terminal: Terminal, result: Selection) -> None:
     terminal.table(f"Kept by {result.name}", result.source_columns(), result.source_cells())
     if result.stability is not None:
         share = result.stability.kept_share
@@ -151,5 +146,3 @@ def _show(terminal: Terminal, result: Selection, diagnosis: Diagnosis | None) ->
         columns = ("always kept", "sometimes kept", "never kept", "std of a weight")
         row = (n_always, len(share) - n_always - n_never, n_never, float(result.stability.weight_std.mean()))
         terminal.table(f"Classes over {result.stability.n_resamples} resamples", columns, [row])
-    if diagnosis is not None:
-        terminal.table("Diagnosis on hidden classes", COLUMNS, diagnosis.cells())

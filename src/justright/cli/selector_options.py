@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import click
 
-from justright.cli.common import Command, meanings
+from justright.cli.common import Command
 from justright.runs.request import PRESETS, checked_params
 from justright.selection import DEFAULT_SELECTOR, SELECTORS, Selector, selector_of
 from justright.selection.clustered import ClusteredSelector
@@ -47,7 +47,8 @@ class SelectorCommand(Command):
     They are read from the registry at every call, so that selectors may be added later. Values are passed to the
     command under the names of the parameters; see `checked_params`.
 
-    more     further values of --selector, and their help
+    Parameters:
+        more: further values of --selector, and their help.
     """
 
     def __init__(self, *args: Any, more: Mapping[str, str] | None = None, **kwargs: Any):
@@ -62,7 +63,8 @@ class SelectorCommand(Command):
 
     def help_tables(self) -> dict[str, list[tuple[str, str]]]:
         """The selectors, and the tables of the command."""
-        return {"Selectors": [*meanings(SELECTORS), *self.more.items()], **super().help_tables()}
+        selectors = {name: SELECTORS.about(name) for name in SELECTORS} | dict(self.more)
+        return {"Selectors": list(selectors.items()), **super().help_tables()}
 
 
 def selector_options() -> list[SelectorOption]:

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from justright.cli.common import Command, NameOf, device_option
-from justright.cli.run_request import scale_option
+from justright.cli.common import Command, NameOf, device_option, scale_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.runs.request import resolve_device, resolve_scale

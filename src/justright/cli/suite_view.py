@@ -31,7 +31,8 @@ from justright.utils.files import write_text
 FORMATS = (".md", ".tex", ".csv", ".html")
 PLAIN_NOTES = (
     "The first table: means over problems, and the change against the baseline with its 95 % interval over them.",
-    "The others: mean and standard deviation over seeds.",
+    "Claims: differences over problems, corrected for their number by Holm's method.",
+    "Single problems: mean and standard deviation over seeds.",
 )
 
 
@@ -64,7 +65,7 @@ def show_suite(
         return
     judged = _verdicts(suite, lines, out, backbone)
     table = paper_table(suite, lines)
-    tables, claims = text_tables(table), claims_table(table, judged)
+    tables, claims = text_tables(table), claims_table(suite.name, judged)
     if to is not None:
         _write(to, suite, table, tables, claims, judged)
     for each in (*tables, *([claims] if claims else [])):
@@ -79,14 +80,17 @@ def _show_plain(terminal: Terminal, suite: Suite, lines: list[Line], source: str
     rows, by_problem = suite_table(suite, lines), problem_rows(suite, lines)
     title = f"{len(lines)} runs, accuracy in percent"
     whole = TextTable(title, COLUMNS, [tuple(map(str, row.cells())) for row in rows])
-    tables = [whole, *problem_tables(by_problem)]
+    judged = verdicts(suite, lines, lambda name: (suite, lines)) if suite.claims else []
+    claims = claims_table(suite.name, judged)
+    tables = [whole, *([claims] if claims else []), *problem_tables(by_problem)]
     if to is not None:
         ending = _ending(to, suite)
         text = latex if ending == "tex" else markdown
         write_text(to, problems_as_csv(by_problem) if ending == "csv" else text(tables, PLAIN_NOTES))
     for each in tables:
         terminal.table(each.title, each.columns, each.rows)
-    terminal.result({"lines": lines, "rows": [row.to_json() for row in rows], "problems": by_problem}, source)
+    result = {"lines": lines, "rows": [row.to_json() for row in rows], "problems": by_problem}
+    terminal.result(result | {"claims": [asdict(each) for each in judged]}, source)
 
 
 def draw_suite_figure(suite: Suite, lines: Sequence[Line], out: Path) -> None:

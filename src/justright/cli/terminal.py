@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from threading import Timer
 from typing import Any, TypeVar
 
 import click
@@ -24,9 +23,7 @@ from justright.utils.progress import outermost_only
 T = TypeVar("T")
 
 PIPE_WIDTH = 200
-NO_BAR_SECONDS = 1.0  # work shorter than this shows no progress bar: it would only flicker
-FIRST_STEP_SECONDS = 2.0  # a first step longer than this shows one before it is done
-LOG_EVERY_SECONDS = 30.0  # where progress goes to a file, a line this often says how far it is
+LOG_EVERY_SECONDS = 30.0  # where progress goes to a file, it is one line this often
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ class Terminal:
         for row in rows:
             table.add_row(*(Text(_cell_text(cell)) for cell in row))  # Text: brackets in a file name are no markup
         console = Console(highlight=False)
-        if not console.is_terminal:  # a pipe has no width: give the table the room it wants
+        if not console.is_terminal:  # a pipe has no width
             console = Console(highlight=False, width=PIPE_WIDTH)
         console.print(table)
 
@@ -71,39 +68,27 @@ class Terminal:
             click.echo(text)
 
     def track(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
-        """Pass `steps` on and show how far they are: a progress bar, or lines where there is no screen."""
+        """Yield `steps` and show progress: a bar, or lines where there is no screen."""
         if self.is_silent:
             yield from steps
             return
-        console = Console(stderr=True)
-        has_screen, done = console.is_terminal, 0
-        console.quiet = not has_screen  # rich before 14.3 ends even a disabled bar with an empty line
-        last = started = time.monotonic()
-        with progress.Progress(*_bar_columns(), console=console, transient=True, disable=not has_screen) as bar:
-            task = bar.add_task(what, total=total, rate="", text="", visible=False)
-            first = Timer(FIRST_STEP_SECONDS, bar.update, [task], {"visible": True})
-            first.daemon = True
-            first.start()
+        console, done = Console(stderr=True), 0
+        console.quiet = not console.is_terminal  # rich before 14.3 ends even a disabled bar with an empty line
+        started = last = time.monotonic()
+        columns = (progress.SpinnerColumn(), *progress.Progress.get_default_columns(), progress.MofNCompleteColumn())
+        text = progress.TextColumn("{task.fields[text]}")  # such as the loss
+        with progress.Progress(*columns, text, console=console, transient=True, disable=not console.is_terminal) as bar:
+            task = bar.add_task(what, total=total, text="")
             for done, step in enumerate(steps, start=1):
                 yield step
-                first.cancel()
-                text, now = getattr(step, "text", ""), time.monotonic()
-                seconds = now - started
-                if has_screen and seconds > NO_BAR_SECONDS:
-                    rate = f"{done / seconds:,.0f}/s" if done > seconds else f"{seconds / done:,.1f} s each"
-                    bar.update(task, completed=done, rate=rate, text=text, visible=True)
-                elif not has_screen and now - last > LOG_EVERY_SECONDS:
-                    last, left = now, (total - done) * seconds / done
+                text_of_step, seconds = getattr(step, "text", ""), time.monotonic() - started
+                bar.update(task, completed=done, text=text_of_step)
+                if not console.is_terminal and time.monotonic() - last > LOG_EVERY_SECONDS:
+                    last, left = time.monotonic(), (total - done) * seconds / done
                     rate = f"{done / seconds:,.1f}/s, {left:,.0f} s left"
-                    self.say(f"{what}: {done:,} of {total:,}, {rate}{text and f', {text}'}")
+                    self.say(f"{what}: {done:,} of {total:,}, {rate}{text_of_step and f', {text_of_step}'}")
         if self.verbose:
             self.say(f"{what}: {done:,} of {total:,} in {time.monotonic() - started:.1f} s")
-
-
-def _bar_columns() -> tuple[progress.ProgressColumn, ...]:
-    text = progress.TextColumn
-    start = (progress.SpinnerColumn(), text("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn())
-    return (*start, text("{task.fields[rate]}"), text("{task.fields[text]}"), progress.TimeRemainingColumn())
 
 
 def _cell_text(cell: object) -> str:

@@ -7,10 +7,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
-from justright.clustering.arrays import like, row_blocks, squared_norms, sum_by_group
+from justright.clustering.arrays import row_blocks, squared_norms, sum_by_group
 from justright.clustering.lloyd import Points, SeedingOrder, lloyd, nearest_two
 from justright.geometry import unit_rows
 from justright.utils.context import track
@@ -18,10 +17,10 @@ from justright.utils.errors import DegenerateError
 from justright.utils.estimator import Estimator
 from justright.utils.seeding import generator
 from justright.utils.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_least, check_ranges, setting
-from justright.utils.types import UNLABELED
+from justright.utils.types import UNLABELED, Array
 from justright.utils.validation import check_features, check_labels
 
-INIT = Range(lambda given: bool(array_namespace(given).all(array_namespace(given).isfinite(given))), "finite rows")
+INIT = Range(lambda given: bool(np.isfinite(given).all()), "finite rows")
 
 
 @dataclass(repr=False, eq=False)
@@ -33,8 +32,6 @@ class SemiSupKMeans(Estimator):
     The semi-supervised k-means of GCD (Vaze et al., CVPR 2022): one cluster per labeled class starts at the class mean,
     the other clusters start by k-means++ on unlabeled features; then Lloyd's iterations in which only unlabeled images
     move. The restart of lowest inertia wins. Without labels it is plain k-means.
-
-    Works on numpy arrays and torch tensors; fitted attributes are of the same kind, on the same device.
 
     Each restart has its own random stream, so more restarts can only lower the inertia; with `init` there is one. More
     `n_candidates` reach a lower inertia with fewer restarts; GCD has 1, scikit-learn 2 + log K. With a `tol` of 0 a
@@ -68,28 +65,26 @@ class SemiSupKMeans(Estimator):
         self._check_n_clusters(int((~is_labeled).sum()))
 
         x = self._prepared(features)
-        xp = array_namespace(x)
         # Distances do not depend on the origin, but their rounding does: it is least around the mean.
-        origin = xp.mean(x, axis=0)
-        x = x - origin[None, :]
-        labeled_rows, unlabeled_rows = like(is_labeled, x), like(~is_labeled, x)
-        clusters = xp.zeros(n_images, dtype=xp.int64, device=x.device)
-        clusters[labeled_rows] = like(class_of_labeled, x)
-        unlabeled = x[unlabeled_rows, :]
+        origin = x.mean(axis=0)
+        x = x - origin
+        clusters = np.zeros(n_images, dtype=np.int64)
+        clusters[is_labeled] = class_of_labeled
+        unlabeled = x[~is_labeled]
         points = Points(
             unlabeled,
             squared_norms(unlabeled),
-            sum_by_group(x[labeled_rows, :], clusters[labeled_rows], self.n_clusters),
+            sum_by_group(x[is_labeled], class_of_labeled, self.n_clusters),
             np.bincount(class_of_labeled, minlength=self.n_clusters),
         )
         starts = self._starts(points, origin)
         self.inertia_ = np.inf
         for start in track(starts, len(starts), "k-means restarts") if len(starts) > 1 else starts:
-            clusters[unlabeled_rows], centroids, n_iter = lloyd(points, start, self.max_iter, self.tol)
+            clusters[~is_labeled], centroids, n_iter = lloyd(points, start, self.max_iter, self.tol)
             inertia = _inertia(x, centroids, clusters)
             if inertia < self.inertia_:
                 self.inertia_, self.n_iter_ = inertia, n_iter
-                self.labels_, self.centroids_ = xp.asarray(clusters, copy=True), centroids + origin[None, :]
+                self.labels_, self.centroids_ = clusters.copy(), centroids + origin
         return self
 
     def predict(self, features: Any) -> Any:
@@ -98,15 +93,14 @@ class SemiSupKMeans(Estimator):
         if (dim := self.centroids_.shape[1]) != features.shape[1]:
             raise DegenerateError(f"features of {features.shape[1]} numbers", expected=f"{dim}, as in fit")
         x = self._prepared(features)
-        origin = array_namespace(x).mean(self.centroids_, axis=0, keepdims=True)
+        origin = self.centroids_.mean(axis=0)
         return nearest_two(x - origin, self.centroids_ - origin)[0]
 
     def _prepared(self, features: Any) -> Any:
         """Features in at least single precision, at length 1 if `normalize`."""
         if self.normalize:
             return unit_rows(features)
-        xp = array_namespace(features)
-        return features if features.dtype in (xp.float32, xp.float64) else xp.astype(features, xp.float32)
+        return features if features.dtype == np.float64 else features.astype(np.float32, copy=False)
 
     def _check_n_clusters(self, n_unlabeled: int) -> None:
         """Every labeled class needs a cluster of its own, every other cluster an unlabeled image."""
@@ -118,12 +112,10 @@ class SemiSupKMeans(Estimator):
                 expected=f"from {least}, one per labeled class, to {most}, so that none is empty",
             )
 
-    def _starts(self, points: Points, origin: Float[Any, " dim"]) -> list[Float[Any, "clusters dim"]]:
+    def _starts(self, points: Points, origin: Float[Array, " dim"]) -> list[Float[Array, "clusters dim"]]:
         """The first centroids of each restart: class means, then drawn rows."""
-        xp = array_namespace(points.x)
         n_classes = len(self.classes_)
-        count = like(points.labeled_count[:n_classes].astype(np.float64), points.x)
-        means = xp.astype(points.labeled_sum[:n_classes, :] / count[:, None], points.x.dtype)
+        means = (points.labeled_sum[:n_classes] / points.labeled_count[:n_classes, None]).astype(points.x.dtype)
         n_new = self.n_clusters - n_classes
         if self.init is not None:
             if tuple(self.init.shape) != (n_new, points.x.shape[1]):
@@ -131,8 +123,7 @@ class SemiSupKMeans(Estimator):
                     f"init of shape {tuple(self.init.shape)}",
                     expected=f"({n_new}, {points.x.shape[1]}), one row per cluster beyond the labeled classes",
                 )
-            init = xp.astype(xp.asarray(self.init, device=origin.device), origin.dtype)
-            return [xp.concat([means, init - origin[None, :]])]
+            return [np.concatenate([means, np.asarray(self.init, origin.dtype) - origin])]
         if n_new == 0:
             return [means]  # nothing is drawn, so all restarts would be equal
         restarts = [generator(self.seed, "k-means++", restart) for restart in range(self.n_init)]
@@ -143,13 +134,12 @@ class SemiSupKMeans(Estimator):
                 expected="as many distinct features as clusters",
                 advice="lower n_clusters, or look for duplicates and for features that collapsed to a point",
             )
-        return [xp.concat([means, xp.take(points.x, like(rows, points.x), axis=0)]) for rows in picks]
+        return [np.concatenate([means, points.x[rows]]) for rows in picks]
 
 
-def _inertia(x: Float[Any, "images dim"], centroids: Float[Any, "clusters dim"], labels: Int[Any, " images"]) -> float:
+def _inertia(
+    x: Float[Array, "images dim"], centroids: Float[Array, "clusters dim"], labels: Int[Array, " images"]
+) -> float:
     """sum_i ||x_i - c_{label i}||^2 from differences, which are exact where points are close."""
-    xp, total = array_namespace(x), 0.0
-    for rows in row_blocks(x.shape[0], x.shape[1]):
-        difference = x[rows, :] - xp.take(centroids, labels[rows], axis=0)
-        total += float(xp.sum(squared_norms(difference), dtype=xp.float64))
-    return total
+    blocks = row_blocks(*x.shape)
+    return sum(float(squared_norms(x[rows] - centroids[labels[rows]]).sum(dtype=np.float64)) for rows in blocks)

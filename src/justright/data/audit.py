@@ -6,25 +6,30 @@ import os
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Int
+import pyarrow.compute as pc
 
 from justright.data.columns import look_alikes, visible
-from justright.data.duplicates import NEAR, groups_of, near_components
-from justright.data.folder import why_unrecognized
-from justright.data.image_set import ImageSet
-from justright.data.inspection import N_WORKERS, Inspection, inspect_images
-from justright.data.opening import unrecognized
-from justright.data.quarantine import Quarantined, refuse_above
+from justright.data.decoding import decode, format_against_suffix
+from justright.data.duplicates import NEAR, groups_of, look_of, near_components
+from justright.data.folder import unrecognized, why_unrecognized
+from justright.data.image_set import ImageSet, sent_in_parts
+from justright.data.quarantine import Quarantined, reason_of, refuse_above
+from justright.data.readers import Reader
+from justright.utils.context import track
 from justright.utils.errors import BadKind
-from justright.utils.parallel import Engine
-from justright.utils.types import UNLABELED, Array
+from justright.utils.hashing import BLOCK, hash_bytes
+from justright.utils.parallel import Engine, threads
+from justright.utils.types import UNLABELED
 
 Side = Literal["labeled", "pool", "target"]
 """The roles in `justright discover`: labeled images of the target's own classes, of other kinds, unlabeled images."""
@@ -152,21 +157,29 @@ class AuditReport:
         }
 
 
+N_WORKERS = 8
+"""Threads: reading waits for the disk, and Pillow releases the interpreter's lock while it decodes."""
+
+PART_ROWS = 16
+"""Images per task of a worker."""
+
+FOUND = pa.schema(
+    {
+        "content": pa.string(),  # content id; null for a bad image
+        "hash": pa.uint64(),  # perceptual hash; null for a bad or flat image, as are the shares of colors
+        "red": pa.int32(),
+        "green": pa.int32(),
+        "blue": pa.int32(),
+        "real_format": pa.string(),  # if the suffix is that of another one
+        "kind": pa.string(),  # of a bad image, as is the reason
+        "reason": pa.string(),
+    }
+)
+
+
 NUMBER_BEFORE_NAME = re.compile(r"^\d+[\s._-]+(?=\D)")
 ALIKE = "differ only by case or by invisible characters"
 BETWEEN_WORDS = re.compile(r"[\s_-]+")
-
-
-@dataclass(frozen=True)
-class _Source:
-    side: Side
-    images: ImageSet
-    result: Inspection
-
-    def place(self, row: int) -> ImagePlace:
-        values = self.images.table.slice(row, 1).select(["dataset", "source", "path", "class_name", "label"])
-        dataset, source, path, class_name, label = (column[0].as_py() for column in values.columns)
-        return ImagePlace(self.side, dataset, source, path, _name(class_name, label))
 
 
 def audit(
@@ -191,17 +204,56 @@ def audit(
     sides += [("pool", images) for images in pool]
     if target is not None:
         sides.append(("target", target.without_labels()))
-    sources = [_Source(side, images, inspect_images(images, n_workers, engine)) for side, images in sides]
-    findings = [*_odd_files(sources), *_copies(sources, near), *_odd_classes(sources)]
-    findings += [Finding("ignored_file", why_unrecognized(place.path), (place,)) for place in ignored]
-    audited = [
-        AuditedSource(
-            source.side, ", ".join(source.images.datasets), len(source.images), tuple(source.result.bad.values())
-        )
-        for source in sources
-    ]
+    findings = [Finding("ignored_file", why_unrecognized(place.path), (place,)) for place in ignored]
+    sources, tables = [], []
+    for number, (side, images) in enumerate(sides):
+        table = inspect_images(images, n_workers, engine)
+        bad = table.filter(pc.is_valid(table["kind"])).select([field.name for field in fields(Quarantined)])
+        quarantined = [Quarantined(**row | {"kind": BadKind(row["kind"])}) for row in bad.to_pylist()]
+        sources.append(AuditedSource(side, ", ".join(images.datasets), len(images), tuple(quarantined)))
+        for name, value in (("side", side), ("number", number)):  # the number tells sources of one side apart
+            table = table.append_column(name, pa.repeat(value, len(table)))
+        tables.append(table)
+    if tables:
+        everything = pa.concat_tables(tables)
+        findings += [*_odd_files(everything), *_copies(everything, near), *_odd_classes(everything)]
     order = list(KINDS)
-    return AuditReport(tuple(audited), sorted(findings, key=lambda finding: order.index(finding.kind)), near)
+    return AuditReport(tuple(sources), sorted(findings, key=lambda finding: order.index(finding.kind)), near)
+
+
+def inspect_images(images: ImageSet, n_workers: int = N_WORKERS, engine: Engine | None = None) -> pa.Table:
+    """Read every file once; returns dataset, source, path, class name and label of each image, and the columns FOUND.
+
+    The result does not depend on the number of threads or the engine.
+    """
+    parts = (engine or threads(n_workers))(partial(_inspect_all, images.readers), sent_in_parts(images, PART_ROWS))
+    with closing(parts):
+        rows = iter(track(chain.from_iterable(parts), len(images), f"reading {', '.join(images.datasets)}"))
+        batches = [pa.Table.from_pylist(batch, FOUND) for batch in iter(lambda: list(islice(rows, BLOCK)), [])]
+    found = pa.concat_tables(batches) if batches else FOUND.empty_table()
+    known = {name: images.table[name].cast(pa.string()) for name in ("dataset", "source", "path", "class_name")}
+    return pa.table(known | {"label": images.table["label"]} | dict(zip(FOUND.names, found.columns, strict=True)))
+
+
+def _inspect_all(readers: Mapping[str, Reader], places: pa.Table) -> list[dict[str, Any]]:
+    return [_inspect(readers[at["source"]], at["path"]) for at in places.select(["source", "path"]).to_pylist()]
+
+
+def _inspect(reader: Reader, path: str) -> dict[str, Any]:
+    data = b""
+    try:
+        # if id and image both come from the bytes of a file, it is read once
+        if type(reader).image is Reader.image and type(reader).content_id is Reader.content_id:
+            data = reader.encoded(path)
+            content_id, image = hash_bytes(data), decode(data, path)
+        else:
+            content_id, image = reader.content_id(path), reader.image(path)
+        look = look_of(image)
+    except Exception as error:  # a reader may raise anything; the reason carries it
+        kind, reason = reason_of(error, path)
+        return {"kind": kind.value, "reason": reason}
+    found = {"content": content_id, "real_format": format_against_suffix(data, path)}
+    return found if look is None else found | dict(zip(("hash", "red", "green", "blue"), look, strict=True))
 
 
 def comparable_name(class_name: str) -> str | None:
@@ -221,42 +273,31 @@ def ignored_files(source: Path, side: Side) -> list[ImagePlace]:
     return [ImagePlace(side, dataset, f"{kind}:{source.absolute()}", path) for path in unrecognized(source)]
 
 
-def _odd_files(sources: list[_Source]) -> Iterator[Finding]:
+def _odd_files(table: pa.Table) -> Iterator[Finding]:
     """Files that cannot be read, and files with the suffix of another format."""
-    for source in sources:
-        for row, bad in source.result.bad.items():
-            yield Finding(BAD_FILE, bad.reason, (source.place(row),))
-        for row, real in source.result.misnamed.items():
-            yield Finding("wrong_suffix", f"holds {real}", (source.place(row),))
+    for row in table.filter(pc.is_valid(table["kind"])).to_pylist():
+        yield Finding(BAD_FILE, row["reason"], (_place(row),))
+    for row in table.filter(pc.is_valid(table["real_format"])).to_pylist():
+        yield Finding("wrong_suffix", f"holds {row['real_format']}", (_place(row),))
 
 
-def _copies(sources: list[_Source], near: int) -> Iterator[Finding]:
+def _copies(table: pa.Table, near: int) -> Iterator[Finding]:
     """Groups of exact and near copies across all sources."""
-    if not sources:
-        return
-    contents = np.unique(np.concatenate([s.result.content_ids for s in sources]), return_inverse=True)[1].astype(int)
-    good = np.flatnonzero(np.concatenate([s.result.is_good for s in sources]))
+    good = np.flatnonzero(table["content"].is_valid())
+    contents = np.asarray(table["content"].combine_chunks().dictionary_encode().indices.fill_null(-1))
     for group in groups_of(contents[good]):
-        yield from _about_group(sources, good[group], "exact", "same content")
-    seen = np.flatnonzero(np.concatenate([s.result.has_look for s in sources]))
-    hashes = np.concatenate([s.result.hashes for s in sources])[seen]
-    colors = np.concatenate([s.result.colors for s in sources])[seen]
-    for group in groups_of(near_components(hashes, colors, near)):
+        yield from _about_copies(table.take(good[group]).to_pylist(), "exact", "same content")
+    seen = np.flatnonzero(table["hash"].is_valid())
+    looks = table.select(["hash", "red", "green", "blue"]).take(seen)
+    hashes, *colors = (np.asarray(column) for column in looks.columns)
+    for group in groups_of(near_components(hashes, np.stack(colors, axis=1), near)):
         if len(np.unique(contents[seen[group]])) > 1:
-            yield from _about_group(sources, seen[group], "near", "look alike")
+            yield from _about_copies(table.take(seen[group]).to_pylist(), "near", "look alike")
 
 
-def _about_group(
-    sources: list[_Source], positions: Int[Array, " members"], how: str, likeness: str
-) -> Iterator[Finding]:
-    starts = np.cumsum([0] + [len(source.images) for source in sources])
-    owners = np.searchsorted(starts, positions, side="right") - 1
-    rows = positions - starts[owners]
-    places = tuple(sources[owner].place(int(row)) for owner, row in zip(owners, rows, strict=True))
-    labels = [int(sources[owner].images.labels[row]) for owner, row in zip(owners, rows, strict=True)]
-    sides = {place.side for place in places}
-    is_shared = "target" in sides and len(sides) > 1
-    is_conflict = _disagree(owners.tolist(), labels, places)
+def _about_copies(rows: list[dict[str, Any]], how: str, likeness: str) -> Iterator[Finding]:
+    places, sides = tuple(map(_place, rows)), {row["side"] for row in rows}
+    is_shared, is_conflict = "target" in sides and len(sides) > 1, _disagree(rows)
     if is_conflict:
         names = sorted({place.class_name for place in places if place.class_name is not None})
         yield Finding(f"conflict_{how}", f"{likeness}, but filed under {', '.join(names)}", places)
@@ -268,34 +309,39 @@ def _about_group(
         yield Finding(f"copies_{how}", likeness, places)
 
 
-def _disagree(owners: list[int], labels: list[int], places: tuple[ImagePlace, ...]) -> bool:
+def _disagree(rows: list[dict[str, Any]]) -> bool:
     """Whether copies have different classes: by label inside a data set, by name between data sets."""
     by_dataset: dict[tuple[int, str], set[int]] = defaultdict(set)
     names = set()
-    for owner, label, place in zip(owners, labels, places, strict=True):
-        if label != UNLABELED:
-            by_dataset[owner, place.dataset].add(label)
-            names.add(comparable_name(place.class_name or ""))
+    for row in rows:
+        if row["label"] != UNLABELED:
+            by_dataset[row["number"], row["dataset"]].add(row["label"])
+            names.add(comparable_name(_name(row) or ""))
     if any(len(labels_here) > 1 for labels_here in by_dataset.values()):
         return True
     return len(by_dataset) > 1 and len(names - {None}) > 1
 
 
-def _odd_classes(sources: list[_Source]) -> Iterator[Finding]:
+def _odd_classes(table: pa.Table) -> Iterator[Finding]:
     """Classes of one image or none, names that look alike, and names in several data sets."""
+    keys = ["number", "dataset", "label", "side", "class_name"]
+    counts = table.group_by(keys).aggregate([("content", "count"), ("path", "count")])
     same_name: dict[str, dict[tuple[int, str], ClassPlace]] = defaultdict(dict)
-    for number, source in enumerate(sources):
-        in_dataset: dict[str, dict[str, ClassPlace]] = defaultdict(dict)
-        for place, n_good, n_images in _classes(source):
-            in_dataset[place.dataset][place.class_name] = place
-            if n_good < 2:
-                lost = f", {n_images - n_good} bad" if n_images > n_good else ""
-                yield Finding("small_class", f"{n_good} image{'' if n_good else 's'}{lost}", classes=(place,))
-            if name := comparable_name(place.class_name):
-                same_name[name].setdefault((number, place.dataset), place)
-        for named in in_dataset.values():
-            for group in look_alikes(named):
-                yield Finding("alike_names", ALIKE, classes=tuple(named[name] for name in group))
+    in_dataset: dict[tuple[int, str], dict[str, ClassPlace]] = defaultdict(dict)
+    for row in counts.sort_by([(key, "ascending") for key in keys[:3]]).to_pylist():
+        if (class_name := _name(row)) is None:
+            continue
+        place, dataset = ClassPlace(row["side"], row["dataset"], class_name), (row["number"], row["dataset"])
+        in_dataset[dataset][class_name] = place
+        n_good, n_images = row["content_count"], row["path_count"]
+        if n_good < 2:
+            lost = f", {n_images - n_good} bad" if n_images > n_good else ""
+            yield Finding("small_class", f"{n_good} image{'' if n_good else 's'}{lost}", classes=(place,))
+        if name := comparable_name(class_name):
+            same_name[name].setdefault(dataset, place)
+    for named in in_dataset.values():
+        for group in look_alikes(named):
+            yield Finding("alike_names", ALIKE, classes=tuple(named[name] for name in group))
     for name, places in same_name.items():
         if len(places) > 1:
             sides = {place.side for place in places.values()}
@@ -303,21 +349,17 @@ def _odd_classes(sources: list[_Source]) -> Iterator[Finding]:
             yield Finding("shared_class", f"{name}: in {where}", classes=tuple(places.values()))
 
 
-def _all(sides: Collection[Side]) -> str:
+def _all(sides: Collection[str]) -> str:
     """The sides in their usual order, such as "labeled and target"."""
     return " and ".join(side for side in get_args(Side) if side in sides)
 
 
-def _classes(source: _Source) -> Iterator[tuple[ClassPlace, int, int]]:
-    """Each class with the number of its good images and of all its images."""
-    table = source.images.table
-    named = pa.table({name: table[name].cast(pa.string()) for name in ("dataset", "class_name")})
-    named = named.append_column("label", table["label"]).append_column("good", pa.array(source.result.is_good))
-    counts = named.group_by(["dataset", "class_name", "label"]).aggregate([("good", "sum"), ("good", "count")])
-    for row in counts.sort_by([("dataset", "ascending"), ("label", "ascending")]).to_pylist():
-        if (name := _name(row["class_name"], row["label"])) is not None:
-            yield ClassPlace(source.side, row["dataset"], name), row["good_sum"], row["good_count"]
+def _place(row: dict[str, Any]) -> ImagePlace:
+    return ImagePlace(row["side"], row["dataset"], row["source"], row["path"], _name(row))
 
 
-def _name(class_name: str | None, label: int) -> str | None:
-    return None if label == UNLABELED else str(label) if class_name is None else class_name
+def _name(row: dict[str, Any]) -> str | None:
+    """The class name of an image, its label if there is no name, None for an unlabeled image."""
+    if row["label"] == UNLABELED:
+        return None
+    return str(row["label"]) if row["class_name"] is None else str(row["class_name"])

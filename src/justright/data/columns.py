@@ -174,22 +174,15 @@ def whole_labels(label: pa.ChunkedArray, origin: str) -> tuple[Array, pa.Chunked
     rejected: these are neither labels nor names.
     """
     try:
-        numbers = np.asarray(pc.fill_null(label.cast(pa.int64()), UNLABELED))
+        numbers = np.asarray(pc.fill_null(label.cast(pa.float64()), float(UNLABELED)))
     except pa.ArrowInvalid:
-        try:
-            fractions = np.asarray(pc.fill_null(label.cast(pa.float64()), float(UNLABELED)))
-        except pa.ArrowInvalid:
-            return None
-        is_bad = ~((fractions >= UNLABELED) & (fractions <= MAX_LABEL) & (fractions == np.floor(fractions)))
-        if is_bad.any():
-            row = int(np.flatnonzero(is_bad)[0])
-            problem = f"{origin}: label {label[row].as_py()} in row {row + 2}"
-            raise DataError(problem, expected=LABELS, advice=LABELS_ADVICE) from None
-        numbers = fractions.astype(np.int64)
-        label = pa.chunked_array([pa.array(numbers).cast(pa.string())])
-    if len(wrong := numbers[(numbers < UNLABELED) | (numbers > MAX_LABEL)]):
-        raise DataError(f"{origin}: label {wrong[0]}", expected=LABELS, advice=LABELS_ADVICE)
-    return numbers, label
+        return None
+    is_bad = ~((numbers >= UNLABELED) & (numbers <= MAX_LABEL) & (numbers == np.floor(numbers)))
+    if is_bad.any():
+        row = int(np.flatnonzero(is_bad)[0])
+        problem = f"{origin}: label {label[row].as_py()} in row {row + 2}"
+        raise DataError(problem, expected=LABELS, advice=LABELS_ADVICE)
+    return numbers.astype(np.int64), pc.replace_substring_regex(label, r"\.0*$", "")
 
 
 def saved_columns(table: pa.Table, origin: str) -> pa.Table:

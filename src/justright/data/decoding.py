@@ -75,7 +75,8 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
     """
     if not data:
         raise BadImageError(f"{name}: the file is empty", BadKind.EMPTY)
-    lacks_heif = is_heif(data) and not reads_heif()
+    if is_heif(data):
+        reads_heif()  # registers the reader
     hide_pillow_warnings()
     try:
         image = Image.open(io.BytesIO(data))
@@ -91,17 +92,25 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
         return to_rgb(image)
     except BadImageError:
         raise
-    except Exception as error:
-        # decoders raise many kinds of errors for damaged files; the reason carries each
-        kind = BadKind.TRUNCATED if "truncated" in str(error).lower() else BadKind.UNREADABLE
-        reason = f"{kind} ({error})"
-        if isinstance(error, UnidentifiedImageError) and lacks_heif:
-            kind, reason = BadKind.NO_HEIF, f"a HEIF photo, which needs the extra: {HEIF_EXTRA}"
-        elif isinstance(error, UnidentifiedImageError):
-            kind, reason = BadKind.NOT_AN_IMAGE, NOT_AN_IMAGE
-        elif isinstance(error, Image.DecompressionBombError):
-            kind, reason = BadKind.TOO_LARGE, f"too large, {error}"
+    except Exception as error:  # decoders raise many kinds of errors for damaged files
+        kind, reason = _why(error, data)
         raise BadImageError(f"{name}: {reason}", kind) from error
+
+
+def _why(error: Exception, data: bytes) -> tuple[BadKind, str]:
+    """Why these bytes cannot be decoded."""
+    if isinstance(error, Image.DecompressionBombError):
+        return BadKind.TOO_LARGE, f"too large, {error}"
+    if isinstance(error, UnidentifiedImageError):
+        if is_heif(data) and not reads_heif():
+            return BadKind.NO_HEIF, f"a HEIF photo, which needs the extra: {HEIF_EXTRA}"
+        if known := format_of(data):  # Pillow cannot identify a file that ends inside its header
+            return BadKind.TRUNCATED, f"starts like {known}, but ends or is damaged before the pixels"
+        return BadKind.NOT_AN_IMAGE, NOT_AN_IMAGE
+    if is_cut_off(data):
+        return BadKind.TRUNCATED, "truncated (shorter than its header states)"
+    kind = BadKind.TRUNCATED if "truncated" in str(error).lower() else BadKind.UNREADABLE
+    return kind, f"{kind} ({error})"
 
 
 def upright_size(data: bytes, name: str = "image") -> tuple[int, int]:
@@ -113,7 +122,7 @@ def upright_size(data: bytes, name: str = "image") -> tuple[int, int]:
             width, height = image.size
             is_turned = image.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8)
     except Exception as error:  # decoders raise many kinds of errors for damaged files
-        raise BadImageError(f"{name}: {BadKind.UNREADABLE} ({error})") from error
+        raise BadImageError(f"{name}: {BadKind.UNREADABLE} ({error})", BadKind.UNREADABLE) from error
     return (height, width) if is_turned else (width, height)
 
 

@@ -39,7 +39,7 @@ COLOR_TOLERANCE = 16
 EDGES_AT_ONCE = 1_000_000
 
 
-def look_of(image: Image.Image) -> tuple[int, tuple[int, int, int]] | None:
+def look_of(image: Image.Image) -> tuple[int, int, int, int] | None:
     """The perceptual hash and the shares of red, green and blue in thousandths; None for a flat image."""
     # phash would shrink the image itself; one shrunk image in color serves both and takes a fifth of the time
     small = image.resize((HASH_PIXELS, HASH_PIXELS), Image.Resampling.LANCZOS, reducing_gap=2.0)
@@ -50,7 +50,7 @@ def look_of(image: Image.Image) -> tuple[int, tuple[int, int, int]] | None:
     bits = imagehash.phash(gray).hash.ravel()
     mean = np.asarray(small).mean(axis=(0, 1)) + 1
     red, green, blue = np.rint(COLOR_STEPS * mean / mean.sum()).astype(int).tolist()
-    return int.from_bytes(np.packbits(bits).tobytes(), "big"), (red, green, blue)
+    return int.from_bytes(np.packbits(bits).tobytes(), "big"), red, green, blue
 
 
 def groups_of(keys: Int[Array, " images"]) -> Iterator[Int[Array, " members"]]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from justright.data.columns import levels_of, nfc, text_column
 from justright.data.decoding import HEIF_EXTRA, reads_heif
 from justright.data.image_set import ImageSet
-from justright.data.manifest import images_of_table, path_column, read_csv, read_table
+from justright.data.manifest import images_of_table, path_column, read_csv
 from justright.data.readers import MAX_FILE_BYTES, FolderReader, ZipReader, open_zip, read_rest
 from justright.utils.context import track
 from justright.utils.errors import DataError, MissingDataError
@@ -34,7 +34,7 @@ CHUNK = 200  # images per task of a worker that writes them
 MAX_WAYS = 100  # more ways to one folder are rejected: folders that link each other have unboundedly many paths
 
 
-def open_folder(root: Path, dataset: str | None = None) -> ImageSet:
+def open_folder(root: Path) -> ImageSet:
     """Open every image below `root`; its class is its folder.
 
     Folders above a class are its super-categories (`birds/gulls/herring_gull/1.jpg`), and the class name is then the
@@ -50,7 +50,7 @@ def open_folder(root: Path, dataset: str | None = None) -> ImageSet:
             raise DataError(f"the file name {path!r} in {root} is not UTF-8", advice="rename the file")
     if not paths:
         raise no_images(root, files)
-    return ImageSet.of(FolderReader(root.absolute()), dataset=dataset or root.resolve().name, **columns_of(paths))
+    return ImageSet.of(FolderReader(root.absolute()), dataset=root.resolve().name, **columns_of(paths))
 
 
 def no_images(source: Path, others: Sequence[str]) -> DataError:
@@ -145,36 +145,37 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def open_archive(archive: Path, labels: Path | None = None, dataset: str | None = None) -> ImageSet:
-    """Open the images of a zip without unpacking it. Labels come from `labels`, from a CSV inside, or from folders.
+def open_archive(archive: Path) -> ImageSet:
+    """Open the images of a zip without unpacking it. Labels come from a CSV inside, or from folders.
 
     Paths in the CSV may be relative to the zip, to the CSV, or to a folder `images` beside it.
     """
+    reader = ZipReader(archive.absolute())
     with open_zip(archive) as opened:
         members = _members(opened)
         tables = [name for name in members if name.lower().endswith(".csv")]
-        reader, dataset = ZipReader(archive.absolute()), dataset or archive.stem
-        if labels is not None:
-            return _labeled(read_table(labels), reader, dataset, members, str(labels), "")
-        if len(tables) == 1:
-            origin = f"{tables[0]} in {archive}"
-            table = _read_table_inside(opened, tables[0], origin)
-            return _labeled(table, reader, dataset, members, origin, posixpath.dirname(tables[0]))
-    if len(tables) > 1:
-        raise DataError(
-            f"{archive} holds {len(tables)} CSV files", expected="one with the labels", advice="name it with `labels`"
-        )
+        if len(tables) > 1:
+            raise DataError(f"{archive} holds {len(tables)} CSV files", expected="one with the labels, or none")
+        table = _read_table_inside(opened, tables[0], f"{tables[0]} in {archive}") if tables else None
+    if table is not None:
+        return _labeled(table, reader, members, tables[0])
     images = [name for name in members if is_recognized(name)]
     if not images:
         raise no_images(archive, members)
-    return ImageSet.of(reader, dataset=dataset, **columns_of(images))
+    return ImageSet.of(reader, dataset=archive.stem, **columns_of(images))
 
 
-def other_members(archive: Path) -> list[str]:
-    """The files of a zip that are neither images nor CSV by name."""
-    with open_zip(archive) as opened:
-        names = _members(opened)
-    return sorted(name for name in names if not is_recognized(name) and not name.lower().endswith(".csv"))
+def unrecognized(source: Any) -> list[str]:
+    """The files of a folder or a zip that are neither images by name nor the labels of a zip, without hidden ones."""
+    if not isinstance(source, str | os.PathLike):
+        return []
+    path, names = Path(source), []
+    if path.is_dir():
+        names = list(walk(path))
+    elif path.is_file() and path.suffix.lower() == ".zip":
+        with open_zip(path) as opened:
+            names = [name for name in _members(opened) if not name.lower().endswith(".csv")]
+    return sorted(name for name in names if not is_recognized(name))
 
 
 def _members(opened: zipfile.ZipFile) -> list[str]:
@@ -193,22 +194,19 @@ def _read_table_inside(opened: zipfile.ZipFile, member: str, origin: str) -> pa.
         raise DataError(
             f"{origin} cannot be read: {error}",
             expected="a CSV that is neither damaged nor encrypted",
-            advice="write the zip again, or give the labels beside it",
+            advice="write the zip again",
         ) from error
 
 
-def _labeled(
-    table: pa.Table, reader: ZipReader, dataset: str, members: list[str], origin: str, folder: str
-) -> ImageSet:
+def _labeled(table: pa.Table, reader: ZipReader, members: list[str], member: str) -> ImageSet:
+    """The images of a zip that the CSV `member` lists."""
+    origin, folder = f"{member} in {reader.archive}", posixpath.dirname(member)
     names = text_column(table, path_column(table, origin), origin).to_pylist()
-    present = set(members)
-    if names:
-        for prefix in dict.fromkeys(("", posixpath.join(folder, ""), posixpath.join(folder, "images", ""))):
-            if f"{prefix}{names[0]}" in present:
-                return images_of_table(table, reader, dataset, origin, prefix.removeprefix("/"))
-    first = repr(names[0]) if names else "nothing"
+    for prefix in ("", posixpath.join(folder, ""), posixpath.join(folder, "images", "")):
+        if names and f"{prefix}{names[0]}" in members:
+            return images_of_table(table, reader, reader.archive.stem, origin, prefix)
     raise DataError(
-        f"{origin} lists {first}, which is not in {reader.archive.name}",
+        f"{origin} lists {repr(names[0]) if names else 'nothing'}, which is not in {reader.archive.name}",
         expected="paths relative to the zip, to the CSV, or to a folder images beside it",
     )
 

@@ -238,13 +238,10 @@ class ImageSet:
         rows = np.flatnonzero(self.table["id"].is_null().to_numpy())
         if not len(rows):
             return self
-        if len(rows) == len(self):
-            return self.filled_with(self.content_column(is_strict=is_strict))
-        missing = zip(rows.tolist(), self.take(rows).content_ids(is_strict=is_strict), strict=True)
-        content = [""] * len(self)
-        for row, content_id in missing:
-            content[row] = content_id
-        return self.filled_with(content)
+        content = np.full(len(self), "", dtype=object)
+        missing = self if len(rows) == len(self) else self.take(rows)
+        content[rows] = missing.content_ids(is_strict=is_strict)
+        return self.filled_with(content.tolist())
 
     def filled_with(self, content_ids: Sequence[str] | pa.ChunkedArray) -> ImageSet:
         """Fill missing ids with these; an empty one counts as missing."""

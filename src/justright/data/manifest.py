@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,12 @@ LAYOUT = (
 )
 
 
-def open_manifest(file: Path, root: Path | None = None, dataset: str | None = None) -> ImageSet:
-    """Open the images that a CSV or Parquet file lists, relative to `root`, by default the folder of the file."""
+def open_manifest(file: Path) -> ImageSet:
+    """Open the images that a CSV or Parquet file lists, relative to its folder."""
     table = read_table(file)
     if "source" in table.column_names:
         return _saved_set(table, file)
-    reader = FolderReader((root or file.parent).absolute())
-    return images_of_table(table, reader, dataset or file.stem, str(file))
+    return images_of_table(table, FolderReader(file.parent.absolute()), file.stem, str(file))
 
 
 def read_table(file: Path) -> pa.Table:
@@ -86,6 +86,19 @@ def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, 
         return images
     names = pc.fill_null(nfc_column(text_column(table, "dataset", origin)), nfc(dataset)).cast(NAME)
     return images.replaced({"dataset": names})
+
+
+def arrow_table(columns: Mapping[str, Iterable[Any]], origin: str) -> pa.Table:
+    """An Arrow table of plain values; a path may be a Path, a missing value None or NaN."""
+    arrays = {}
+    for name, values in columns.items():
+        plain = [os.fspath(value) if isinstance(value, os.PathLike) else value for value in values]
+        try:
+            arrays[name] = pa.array(plain, pa.string() if name == "path" else None, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            problem = f"{origin}: column {name} mixes types ({error})"
+            raise DataError(problem, expected="only text, or only whole numbers, in a column") from error
+    return pa.table(arrays)
 
 
 def path_column(table: pa.Table, origin: str) -> str:

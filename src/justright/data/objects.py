@@ -16,6 +16,7 @@ from PIL import Image
 from justright.data.columns import LABELS, MAX_LABEL
 from justright.data.decoding import decode, to_rgb
 from justright.data.image_set import ImageSet
+from justright.data.manifest import arrow_table, images_of_table
 from justright.data.readers import FolderReader, Reader, read_file
 from justright.utils.errors import BadImageError, DataError
 from justright.utils.hashing import hash_bytes
@@ -26,6 +27,7 @@ EXPECTED = (
     "label), or a list of images"
 )
 LABEL_COLUMNS = ("label", "labels", "class_name", "class", "category")
+LABEL_ATTRIBUTES = ("targets", "labels", "_labels")  # of a torchvision data set
 
 
 class ObjectReader(Reader):
@@ -89,11 +91,28 @@ def from_dataset(data: Any, name: str) -> ImageSet:
         return _from_hugging_face(data, name)
     if hasattr(data, "dataset") and hasattr(data, "indices"):  # torch.utils.data.Subset
         return from_dataset(data.dataset, name).take(data.indices)
-    if hasattr(data, "samples") or hasattr(data, "imgs"):
-        return _from_image_folder(data, name)
-    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, str | bytes | dict):
-        return _from_items(data, name)
-    raise DataError(f"{name} is a {type(data).__name__}", expected=EXPECTED)
+    if not (hasattr(data, "__len__") or hasattr(data, "samples")) or isinstance(data, str | bytes | dict):
+        raise DataError(f"{name} is a {type(data).__name__}", expected=EXPECTED)
+    classes = getattr(data, "classes", None)
+    if (samples := getattr(data, "samples", getattr(data, "imgs", None))) is not None:  # torchvision's ImageFolder
+        paths, labels = [path for path, _ in samples], [label for _, label in samples]
+        root = os.path.abspath(getattr(data, "root", None) or os.path.commonpath(paths or ["."]))
+        inside = [os.path.relpath(path, root) for path in paths]
+        return _labeled(FolderReader(Path(root)), name, inside, labels, classes)
+    rows = range(len(data))
+    known = [labels for labels in (getattr(data, each, None) for each in LABEL_ATTRIBUTES) if labels is not None]
+    if known:
+        return _labeled(ObjectReader(name, data, 0), name, rows, known[0], classes)
+    first = data[0] if len(data) else None
+    if isinstance(first, Image.Image | np.ndarray | bytes):
+        return _labeled(ObjectReader(name, data, None), name, rows, None, None)
+    if not (isinstance(first, tuple | list) and len(first) == 2):
+        raise DataError(f"{name} has items of the type {type(first).__name__} and no targets", expected=EXPECTED)
+    if isinstance(first[0], str | os.PathLike):
+        pairs = [data[row] for row in rows]
+        paths, labels = [os.fspath(path) for path, _ in pairs], [label for _, label in pairs]
+        return _labeled(FolderReader(Path.cwd()), name, paths, labels, classes)
+    return _labeled(ObjectReader(name, data, 0), name, rows, [data[row][1] for row in rows], classes)
 
 
 def _from_hugging_face(data: Any, name: str) -> ImageSet:
@@ -125,47 +144,18 @@ def _from_hugging_face(data: Any, name: str) -> ImageSet:
     return _labeled(ObjectReader(name, data, image), name, range(len(data)), labels, names)
 
 
-def _from_image_folder(data: Any, name: str) -> ImageSet:
-    samples: Sequence[tuple[str, int]] = data.samples if hasattr(data, "samples") else data.imgs
-    root = os.path.abspath(getattr(data, "root", None) or os.path.commonpath([path for path, _ in samples] or ["."]))
-    paths, labels = [os.path.relpath(path, root) for path, _ in samples], [label for _, label in samples]
-    return _labeled(FolderReader(Path(root)), name, paths, labels, getattr(data, "classes", None))
-
-
-def _from_items(data: Any, name: str) -> ImageSet:
-    candidates = [getattr(data, attribute, None) for attribute in ("targets", "labels", "_labels")]
-    labels = next((labels for labels in candidates if labels is not None), None)
-    classes = getattr(data, "classes", None)
-    if labels is not None:
-        return _labeled(ObjectReader(name, data, 0), name, range(len(data)), labels, classes)
-    first = data[0] if len(data) else None
-    if isinstance(first, Image.Image | np.ndarray | bytes):
-        return _labeled(ObjectReader(name, data, None), name, range(len(data)), None, None)
-    if not (isinstance(first, tuple | list) and len(first) == 2):
-        raise DataError(f"{name} has items of the type {type(first).__name__} and no targets", expected=EXPECTED)
-    if isinstance(first[0], str | os.PathLike):
-        paths, labels = zip(*(data[row] for row in range(len(data))), strict=True)
-        return _labeled(FolderReader(Path.cwd()), name, map(os.fspath, paths), labels, classes)
-    labels = [label for _, label in (data[row] for row in range(len(data)))]
-    return _labeled(ObjectReader(name, data, 0), name, range(len(data)), labels, classes)
-
-
 def _labeled(reader: Reader, name: str, paths: Iterable[Any], labels: Any, names: Sequence[str] | None) -> ImageSet:
+    """The images with labels, which are numbers or text; `names` has the class name of each number."""
     columns: dict[str, Any] = {"path": [*map(str, paths)]}
-    labels = None if labels is None else list(labels)
-    if labels is not None and labels and all(label is None or isinstance(label, str) for label in labels):
-        names = names or sorted({label for label in labels if label is not None})
-        number = {class_name: label for label, class_name in enumerate(names)}
-        if unknown := sorted({*labels} - {*number, None}):
-            raise DataError(f"{name} has the label {unknown[0]!r}", expected=f"one of its classes, {', '.join(names)}")
-        labels = [None if label is None else number[label] for label in labels]
     if labels is not None:
-        numbers = [_whole(label, name, row) for row, label in enumerate(labels)]
-        if names and max(numbers, default=0) >= len(names):
-            raise DataError(f"label {max(numbers)}, but {len(names)} class names", expected="a name for every label")
-        named = [None if label < 0 else str(names[label]) if names else str(label) for label in numbers]
-        columns |= {"label": numbers, "class_name": named}
-    return ImageSet.of(reader, dataset=name, **columns)
+        columns["label"] = labels = list(labels)
+        if not all(label is None or isinstance(label, str) for label in labels):
+            numbers = columns["label"] = [_whole(label, name, row) for row, label in enumerate(labels)]
+            if names and max(numbers) >= len(names):
+                raise DataError(f"label {max(numbers)}, but {len(names)} class names", expected="a name for each label")
+            if names:
+                columns["class_name"] = [None if label < 0 else str(names[label]) for label in numbers]
+    return images_of_table(arrow_table(columns, name), reader, name, name)
 
 
 def _whole(label: Any, name: str, row: int) -> int:

@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from justright.data.catalog import DATA_SETS
+from justright.data.columns import SUPERCLASS
 from justright.data.folder import (
     is_image_name,
     is_recognized,
     no_images,
     open_archive,
     open_folder,
-    other_members,
     walk,
 )
 from justright.data.image_set import ImageSet
-from justright.data.manifest import LAYOUT, PATH_NAMES, images_of_table, open_manifest, path_column
+from justright.data.manifest import LAYOUT, PATH_NAMES, arrow_table, images_of_table, open_manifest
 from justright.data.objects import from_dataset
 from justright.data.readers import FolderReader
 from justright.utils.errors import DataError, MissingDataError
@@ -96,10 +96,9 @@ def _from_path(source: str) -> ImageSet:
     return open_archive(path) if path.suffix.lower() == ".zip" else open_manifest(path)
 
 
-def _from_paths(paths: list[str], label: list[str] | None = None) -> ImageSet:
-    """Files by path; `label` holds the class name of each."""
-    columns = {"path": paths} | ({} if label is None else {"class_name": label})
-    return _from_table(pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}), "images")
+def _from_paths(paths: list[str], class_names: list[str] | None = None) -> ImageSet:
+    columns = {"path": paths} | ({} if class_names is None else {"class_name": class_names})
+    return _from_table(arrow_table(columns, "images"), "images")
 
 
 def _from_classes(classes: Mapping[Any, Any]) -> ImageSet:
@@ -149,10 +148,15 @@ def files_of(paths: Iterable[Any], origin: str) -> list[str]:
 
 def _from_table(source: Any, origin: str = "the table") -> ImageSet:
     """A pandas DataFrame or an Arrow table; relative paths start at the current folder."""
-    table = source if isinstance(source, pa.Table) else _arrow_table(source, origin)
-    path_column(table, origin)  # before the rows are counted: a table of something else has none
-    if not len(table):
+    names = [str(name) for name in (source.column_names if isinstance(source, pa.Table) else source.columns)]
+    wanted = [name for name in names if name in (*PATH_NAMES, *TABLE_COLUMNS) or name.startswith(SUPERCLASS)]
+    if twice := [name for name in wanted if names.count(name) > 1]:
+        raise DataError(f"{origin} has {names.count(twice[0])} columns named {twice[0]}", expected="one of each name")
+    if not {*PATH_NAMES} & {*names}:
+        raise DataError(f"{origin} has the columns {', '.join(names)}", expected=LAYOUT)
+    if not len(source):
         raise DataError(f"{origin} has no rows", expected=LAYOUT)
+    table = source if isinstance(source, pa.Table) else arrow_table({name: source[name] for name in wanted}, origin)
     images = images_of_table(table, FolderReader(Path.cwd()), "images", origin)
     if not any(map(os.path.exists, images.paths)):
         raise MissingDataError(
@@ -160,30 +164,3 @@ def _from_table(source: Any, origin: str = "the table") -> ImageSet:
             expected=f"absolute paths, or paths relative to {Path.cwd()}",
         )
     return images
-
-
-def _arrow_table(frame: Any, origin: str) -> pa.Table:
-    """The columns of a DataFrame that describe images; a path may be a Path, a missing value NaN."""
-    names = [str(name) for name in frame.columns]
-    wanted = [name for name in names if name in (*PATH_NAMES, *TABLE_COLUMNS) or name.startswith("superclass")]
-    if twice := [name for name in wanted if names.count(name) > 1]:
-        raise DataError(f"{origin} has {names.count(twice[0])} columns named {twice[0]}", expected="one of each name")
-    columns = {}
-    for name in wanted:
-        values = [os.fspath(value) if isinstance(value, os.PathLike) else value for value in frame[name]]
-        try:
-            columns[name] = pa.array(values, from_pandas=True)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            problem = f"{origin}: column {name} mixes types ({error})"
-            raise DataError(problem, expected="only text, or only whole numbers, in a column") from error
-    return pa.table(columns) if columns else pa.table({name: pa.array([]) for name in names})
-
-
-def unrecognized(source: Any) -> list[str]:
-    """The files of a folder or a zip that are no images by name, without hidden ones."""
-    if not isinstance(source, str | os.PathLike):
-        return []
-    path = Path(source)
-    if path.is_dir():
-        return sorted(name for name in walk(path) if not is_recognized(name))
-    return other_members(path) if path.is_file() and path.suffix.lower() == ".zip" else []

@@ -14,7 +14,7 @@ from justright.data.image_set import ImageSet
 from justright.utils.errors import DataError
 from justright.utils.seeding import generator
 from justright.utils.settings import at_least
-from justright.utils.types import UNLABELED, Array
+from justright.utils.types import UNLABELED
 
 OWN = "target"
 """The data set name of the target's own labeled part in the pool."""
@@ -47,13 +47,11 @@ class Pool:
     origins: tuple[Origin, ...]
 
 
-def merge_pool(
-    sets: Sequence[ImageSet], max_per_class: int | None = None, max_per_source: int | None = None, seed: int = 0
-) -> Pool:
+def merge_pool(sets: Sequence[ImageSet], max_per_class: int | None = None) -> Pool:
     """Merge labeled sets; labels follow the order of the sets, then of their own labels.
 
-    `max_per_class` and `max_per_source` keep that many random images of each class and of each data set. The choice
-    depends on seed and name only, not on the rest of the pool.
+    `max_per_class` keeps that many random images of each class. The choice depends on the names of data set and class
+    only, not on the rest of the pool.
     """
     _check(sets)
     parts: list[ImageSet] = []
@@ -61,9 +59,13 @@ def merge_pool(
     for images in sets:
         for dataset in images.datasets:
             part = images.take(np.flatnonzero(np.array(images.table["dataset"].to_pylist()) == dataset))
-            part = _capped(part, dataset, max_per_class, max_per_source, seed)
+            if max_per_class is not None:
+                part = _capped(part, dataset, max_per_class)
             own = [Origin(dataset, label, name) for label, name in part.classes.items()]
-            parts.append(_relabeled(part, own, first=len(origins)))
+            position = np.searchsorted([origin.label for origin in own], part.labels)
+            labels = pa.array((len(origins) + position).astype(np.int32))
+            names = names_column([origin.name for origin in own], position)
+            parts.append(part.replaced({"label": labels, "class_name": names}))
             origins += own
     return Pool(ImageSet.concat(parts), tuple(origins))
 
@@ -87,26 +89,12 @@ def _check(sets: Sequence[ImageSet]) -> None:
             )
 
 
-def _capped(part: ImageSet, dataset: str, per_class: int | None, per_source: int | None, seed: int) -> ImageSet:
-    if per_class is not None:
-        members = [(np.flatnonzero(part.labels == label), name) for label, name in part.classes.items()]
-        rows = [_draw(own, per_class, seed, dataset, name) for own, name in members]
-        part = part.take(np.sort(np.concatenate(rows)))
-    if per_source is not None:
-        part = part.take(_draw(np.arange(len(part)), per_source, seed, dataset))
-    return part
-
-
-def _draw(rows: Array, n: int, seed: int, *name: str) -> Array:
-    if not at_least(1, Integral).allows(n):
-        raise DataError(f"a cap of {n} images", expected="a whole number of at least 1")
-    if len(rows) <= n:
-        return rows
-    return np.sort(generator(seed, "pool", *name).choice(rows, n, replace=False))
-
-
-def _relabeled(part: ImageSet, own: list[Origin], first: int) -> ImageSet:
-    position = np.searchsorted([origin.label for origin in own], part.labels)
-    names = names_column([origin.name for origin in own], position)
-    labels = pa.array((first + position).astype(np.int32))
-    return part.replaced({"label": labels, "class_name": names})
+def _capped(part: ImageSet, dataset: str, per_class: int) -> ImageSet:
+    if not at_least(1, Integral).allows(per_class):
+        raise DataError(f"a cap of {per_class} images", expected="a whole number of at least 1")
+    kept = []
+    for label, name in part.classes.items():
+        rows = np.flatnonzero(part.labels == label)
+        is_large = len(rows) > per_class
+        kept.append(generator(0, "pool", dataset, name).choice(rows, per_class, replace=False) if is_large else rows)
+    return part.take(np.sort(np.concatenate(kept)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from justright.data.decoding import format_of, is_cut_off
 from justright.utils.errors import BadImageError, BadKind, DataError
 
 MAX_BAD = 0.05
@@ -33,17 +32,12 @@ class TooManyBadError(DataError):
     """Too many images of a source are bad to continue without them."""
 
 
-def reason_of(error: Exception, path: str, data: bytes = b"") -> tuple[BadKind, str]:
-    """The kind of an error and a sentence about it; `data` is what could be read of the file."""
+def reason_of(error: Exception, path: str) -> tuple[BadKind, str]:
+    """The kind of an error and a sentence about it, without the path."""
     if not isinstance(error, BadImageError):
         return BadKind.UNREADABLE, f"{type(error).__name__}: {error}"
-    text, kind = error.problem.removeprefix(f"{path}: "), error.kind
-    if kind is BadKind.NOT_AN_IMAGE and (name := format_of(data)):
-        # Pillow cannot identify a file that ends inside its header, though its first bytes show its format
-        return BadKind.TRUNCATED, f"starts like {name}, but ends or is damaged before the pixels"
-    if kind is BadKind.UNREADABLE and is_cut_off(data):
-        return BadKind.TRUNCATED, "truncated (shorter than its header states)"
-    return kind, f"{text}, expected {error.expected}" if error.expected else text
+    text = error.problem.removeprefix(f"{path}: ")
+    return error.kind, f"{text}, expected {error.expected}" if error.expected else text
 
 
 def refuse_above(max_bad: float, bad: Sequence[Quarantined], n_images: int, name: str) -> None:

@@ -59,13 +59,17 @@ class Truth:
         labels = self._images.labels
         return labels, np.isin(labels, self._old_classes)
 
-    def save(self, path: Path) -> None:
-        """Write path, id, label, class name and is_old as Parquet, for `justright evaluate --truth`."""
-        if path.suffix != ".parquet":
-            raise DataError(f"cannot write the truth to {path}", expected="a name that ends in .parquet")
+    def table(self) -> pa.Table:
+        """One row for each image: id, path, label, class name and is_old."""
         _, is_old = self.open_for_evaluation()
         table = self._images.table.select(["id", "path", "label", "class_name"])
-        write_parquet(table.append_column("is_old", pa.array(is_old)), path)
+        return table.append_column("is_old", pa.array(is_old))
+
+    def save(self, path: Path) -> None:
+        """Write `table` as Parquet, for `justright evaluate --truth`."""
+        if path.suffix != ".parquet":
+            raise DataError(f"cannot write the truth to {path}", expected="a name that ends in .parquet")
+        write_parquet(self.table(), path)
 
 
 # the paper's name for a group of new classes, and SSB's, which is how hard they are to tell from old ones

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from PIL import Image
 
 from justright.data.image_set import ImageSet
+from justright.data.manifest import arrow_table, images_of_table
 from justright.data.readers import Reader
 from justright.utils.errors import BadImageError, BadKind, DataError
 from justright.utils.hashing import hash_bytes
@@ -49,11 +50,8 @@ class VectorReader(Reader):
         side = int(np.ceil(np.sqrt(len(gray))))
         square = np.zeros(side * side, np.uint8)
         square[: len(gray)] = gray
-        return (
-            Image.fromarray(square.reshape(side, side))
-            .resize((SIDE // 4, SIDE // 4), Image.Resampling.NEAREST)
-            .convert("RGB")
-        )
+        small = Image.fromarray(square.reshape(side, side))
+        return small.resize((SIDE // 4, SIDE // 4), Image.Resampling.NEAREST).convert("RGB")
 
 
 def vector_set(vectors: Any, labels: Any = None, name: str = "vectors") -> ImageSet:
@@ -61,12 +59,10 @@ def vector_set(vectors: Any, labels: Any = None, name: str = "vectors") -> Image
     rows = checked_vectors(vectors, name)
     columns: dict[str, Any] = {"path": [str(row) for row in range(len(rows))]}
     if labels is not None:
-        names = [str(label) for label in (labels.tolist() if hasattr(labels, "tolist") else labels)]
-        if len(names) != len(rows):
-            raise DataError(f"{len(names):,} labels for {len(rows):,} rows of {name}", expected="one each")
-        classes = {each: number for number, each in enumerate(sorted(set(names)))}
-        columns |= {"label": [classes[each] for each in names], "class_name": names}
-    return ImageSet.of(VectorReader(rows, columns["path"]), dataset=name, **columns)
+        columns["class_name"] = [str(each) for each in (labels.tolist() if hasattr(labels, "tolist") else labels)]
+        if (n := len(columns["class_name"])) != len(rows):
+            raise DataError(f"{n:,} labels for {len(rows):,} rows of {name}", expected="one each")
+    return images_of_table(arrow_table(columns, name), VectorReader(rows, columns["path"]), name, name)
 
 
 def with_vectors(images: ImageSet, vectors: Any) -> ImageSet:
@@ -77,11 +73,8 @@ def with_vectors(images: ImageSet, vectors: Any) -> ImageSet:
     paths = images.paths
     if len(set(paths)) < len(paths):
         paths = [f"{row}:{path}" for row, path in enumerate(paths)]
-    table = images.table
-    columns: dict[str, Any] = {"path": paths}
-    if table["label"].null_count < len(images):
-        columns |= {"label": images.labels.tolist(), "class_name": table["class_name"].to_pylist()}
-    return ImageSet.of(VectorReader(rows, paths, images), dataset=images.datasets[0], **columns)
+    known = {name: images.table[name] for name in ("label", "class_name")}
+    return ImageSet.of(VectorReader(rows, paths, images), dataset=images.datasets[0], path=paths, **known)
 
 
 def checked_vectors(vectors: Any, name: str) -> Vectors:

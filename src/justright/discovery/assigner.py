@@ -33,8 +33,8 @@ class CategoryAssigner:
 
     m is the `center`, or 0; P the principal `directions` in which features were clustered, or the identity. Prototypes
     of a classifier are unit vectors without offset (Eq. 3), so s is a cosine. Centroids have the offset -|c|^2 / 2, so
-    that the best is the nearest. `reference` holds quantiles of the best s over the target: an image below nearly all
-    of them fits no category.
+    that the best is the nearest. `reference` holds quantiles of the best s over the target: an image with a lower s
+    than nearly all of them fits no category.
     """
 
     vectors: Float[Array, "categories kept"]

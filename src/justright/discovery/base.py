@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from justright.discovery.checkpoints import Checkpoints
 from justright.discovery.configs import Config, PlannedTraining, TrainConfig
 from justright.discovery.evidence import probability_right
 from justright.discovery.joint import JointAnswer
-from justright.discovery.learner import N_FRESH, FeatureViews, FitInputs, Guide, Learner, mean_feature, trainable_copy
+from justright.discovery.learner import N_FRESH, FeatureViews, FitInputs, Guide, Learner, trainable_copy
 from justright.discovery.loop import Training
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.model_files import read_model, write_model
@@ -115,8 +115,12 @@ class Discovery(BaseEstimator, ABC):
         sample_weight: Float[Array, " labeled"] | None = None,
         *,
         weighting: Weighting = "auto",
+        features: Sequence[Float[Array, "_ dim"]] | None = None,
     ) -> Discovery:
-        """Learn from labeled and unlabeled images; `sample_weight` has one entry for each labeled one."""
+        """Learn from labeled and unlabeled images; `sample_weight` has one entry for each labeled one.
+
+        features: of the labeled and of the unlabeled images before training, if they were computed already.
+        """
         self.notes_: list[str] = []
         self._fingerprints: dict[str, Any] = {}
         self.trained_share_ = 1.0
@@ -137,8 +141,8 @@ class Discovery(BaseEstimator, ABC):
         self.config_ = self._for_classes(config, data).fitted(n_used, self.n_categories_, ends_in_norm)
         self.backbone_ = trainable_copy(self.backbone)
         with torch_threads(self._n_threads_before(), self.folder):
-            plain = self._views("plain", data, views=1, precision="float32", seed=0)
-            self._conclude(data, self._learn(FitInputs(self.backbone_, data, plain)))
+            plain = partial(self._views, "plain", data, views=1, precision="float32", seed=0)
+            self._conclude(data, self._learn(FitInputs(self.backbone_, data, plain, features)))
         return self
 
     def _for_classes(self, config: Any, data: TrainingData) -> Any:
@@ -321,6 +325,8 @@ class TrainedDiscovery(Discovery):
             **more,
         }
         learner.to(self.backbone.device)
+        if learner.is_tuned:
+            inputs.forget_features()
         # a plateau is looked for only where an epoch costs much more than looking
         seen = inputs.plain if learner.is_tuned else None
         training = Training(learner, views, data, config, folder, made_with, seen, self.tensorboard)
@@ -341,7 +347,7 @@ class TrainedDiscovery(Discovery):
             dim=backbone.dim,
             scale=config.supervised_share * config.guide_scale,
             generator=self._torch_generator("guide"),
-            center=None if backbone.cut.ends_in_norm else mean_feature(backbone, inputs.plain, rows),
+            center=None if backbone.cut.ends_in_norm else inputs.mean_feature(rows),
         )
 
     def _torch_generator(self, purpose: str) -> torch.Generator:

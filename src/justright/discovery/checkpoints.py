@@ -27,8 +27,7 @@ _log = logging.getLogger(__name__)
 
 FORMAT = "justright checkpoint 1"
 N_KEPT = 2  # a second one in case the newest is damaged
-# name prefixes of tensors that only further steps need
-MOMENTUM, ASSIGNED = ONLY_FOR_STEPS = ("momentum/", "assigned")
+MOMENTUM, ASSIGNED = "momentum/", "assigned"  # names of tensors that only further steps need
 
 
 @dataclass(frozen=True)
@@ -86,15 +85,8 @@ class Checkpoints:
         return None
 
     def finish(self) -> None:
-        """Keep the newest checkpoint of a finished training, without momentum."""
-        found = self.load()
-        if found is None:
-            return
-        newest, *older = self._files()
-        if any(name.startswith(ONLY_FOR_STEPS) for name in found.tensors):
-            kept = {name: tensor for name, tensor in found.tensors.items() if not name.startswith(ONLY_FOR_STEPS)}
-            self.save(int(newest.stem.rpartition("-")[2]), Checkpoint(kept, found.state))
-        for path in (*older, *self.folder.glob("*.damaged")):
+        """Keep only the newest checkpoint, which the training has just written or read."""
+        for path in (*self._files()[1:], *self.folder.glob("*.damaged")):
             path.unlink(missing_ok=True)
 
     def _files(self) -> list[Path]:

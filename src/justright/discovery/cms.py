@@ -40,6 +40,8 @@ MEMORY_STEP = -1  # step number that seeds the views of the memory
 class CMSConfig(CMSSettings, GCDConfig):
     """CMS, Choi et al., CVPR 2024."""
 
+    exact_settings = {"cluster_by": "projections"}  # noqa: RUF012
+
     learning_rate: float = setting(0.05, "learning rate of the heads in the first epoch", NOT_NEGATIVE)
     floor_share: float = setting(5e-3, "the last learning rate, as a share of the first", SHARE)
     n_out: int | None = setting(768, "size of a layer after the head, as in the public code", COUNT.or_none())
@@ -62,10 +64,6 @@ class CMSConfig(CMSSettings, GCDConfig):
     def without_effect(self) -> dict[str, str]:
         """The settings of k-means, which is not used."""
         return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "CMS clusters by mean shift and Ward's tree")
-
-    def exact(self) -> Any:
-        """As published: projections are clustered."""
-        return super().exact().with_settings({"cluster_by": "projections"})
 
 
 class CMSLearner(GCDLearner):

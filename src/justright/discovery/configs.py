@@ -7,6 +7,7 @@ ones of `small` are not the originals; the run records which were used.
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -66,7 +67,10 @@ VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of every method."""
+    """Settings of every method. `small_settings` and `exact_settings` of a subclass add to those of its bases."""
+
+    small_settings: ClassVar[Mapping[str, Any]] = {"directions": "auto"}
+    exact_settings: ClassVar[Mapping[str, Any]] = {"n_init": 100, "max_iter": 200}
 
     held_out_share: float = setting(0.0, "share of labeled images kept from training to calibrate on; 0: none", BELOW_1)
     n_init: int = setting(10, "restarts of semi-supervised k-means, where a method clusters", COUNT)
@@ -105,7 +109,14 @@ class Config:
 
     def small(self) -> Any:
         """Return lighter settings for a CPU and small networks; not the original method."""
-        return self.with_settings({"directions": "auto"})
+        return self.with_settings(self._of_all_bases("small_settings"))
+
+    def exact(self) -> Any:
+        """Return the settings of the published scripts, also where the defaults save work: `--scale paper`."""
+        return self.with_settings(self._of_all_bases("exact_settings"))
+
+    def _of_all_bases(self, name: str) -> dict[str, Any]:
+        return dict(ChainMap(*(vars(each).get(name, {}) for each in type(self).__mro__)))
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
         """Return a copy with unset values that depend on data and network filled in.
@@ -118,16 +129,15 @@ class Config:
         """Return a copy adapted to the sizes of the labeled classes."""
         return self
 
-    def exact(self) -> Any:
-        """Return the settings of the published scripts, also where the defaults save work: `--scale paper`."""
-        return self.with_settings({"n_init": 100, "max_iter": 200})
-
 
 @dataclass(frozen=True)
 class TrainConfig(ContrastiveSettings, Config):
     """Settings of all trained methods; defaults as in the scripts of GCD and SimGCD."""
 
     has_teacher: ClassVar[bool] = False  # a copy of all that is trained follows it, and is in checkpoints too
+    # length of training by the data, a steady rate first, and narrower heads
+    small_settings = {"n_epochs": None, "steady_share": STEADY_SHARE, "hidden_dim": 512, "out_dim": 128}  # noqa: RUF012
+    exact_settings = {"views": "fresh"}  # noqa: RUF012
 
     n_epochs: int | None = setting(200, "epochs of training; None: by images and categories", COUNT.or_none())
     # a pool that guides does not make an epoch longer
@@ -162,11 +172,6 @@ class TrainConfig(ContrastiveSettings, Config):
         stored = dict.fromkeys(STORED_VIEW_FIELDS, "views=fresh stores no views") if self.views == "fresh" else {}
         return super().without_effect() | stored
 
-    def small(self) -> Any:
-        """Length of training by the data, a steady rate first, and narrower heads."""
-        changed = {"n_epochs": None, "steady_share": STEADY_SHARE, "hidden_dim": 512, "out_dim": 128}
-        return super().small().with_settings(changed)
-
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
         """Return a copy with a number of epochs; if it was not set, epochs are short enough for a smooth schedule."""
         if self.minutes is not None and not self.steady_share:
@@ -189,10 +194,6 @@ class TrainConfig(ContrastiveSettings, Config):
     def min_steps(self, n_categories: int, ends_in_norm: bool) -> int:
         """Minimum number of steps for so many categories, if the length is not set."""
         return max(MIN_STEPS, n_categories * (STEPS_PER_CATEGORY if ends_in_norm else STEPS_PER_CATEGORY_WITHOUT_NORM))
-
-    def exact(self) -> Any:
-        """As published, with new views at every step."""
-        return super().exact().with_settings({"views": "fresh"})
 
 
 class PlannedTraining(NamedTuple):

@@ -1,7 +1,7 @@
-"""Where other clusterings of the same images disagree with a category in a regular way.
+"""Doubts about categories, from other clusterings of the same images.
 
-Two kinds: two of them divide it in the same way. Belongs with: two of them put it together with another category.
-docs/reference/report.md tells how often either was right.
+Two kinds: two clusterings divide a category in the same way. Belongs with: two of them join it with another category.
+docs/reference/report.md says how often either was right.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from justright.utils.types import Array, Mask
 
 LEAST_SIDE = 0.2  # of the images of a category, in the smaller of its two kinds
 LEAST_IMAGES = 3  # of that side, and of categories that may belong together
-LEAST_INNER = 0.7  # how near a category has to be to being two clusters by itself
-MOST_SHARED = 0.7  # of the images of both categories, in one cluster of another clustering
+LEAST_INNER = 0.7  # least `inner` of a category, see `WardClusters`
+MOST_SHARED = 0.7  # least share of the images of both categories in one cluster of another clustering
 
 
 @dataclass(frozen=True)
@@ -27,17 +27,17 @@ class Doubt:
     """A category that may be two kinds, or belong with another one."""
 
     category: int
-    other: int | None  # the one it may belong with; None for two kinds
-    rows: tuple[int, ...]  # images of the category that decide it
+    other: int | None  # the category it may belong with; None for two kinds
+    rows: tuple[int, ...]  # images of the category that show it
 
     @property
     def kind(self) -> str:
-        """What it may be."""
+        """The kind of doubt."""
         return "two kinds" if self.other is None else "belongs with"
 
 
 def doubts_of(answer: JointAnswer, is_given: Mask) -> list[Doubt]:
-    """Doubts about categories of the target, as far as its anchors tell; images with a given label do not count."""
+    """Doubts about categories of the target, from its anchors; images with a given label do not count."""
     target = slice(answer.n_labeled, None)
     rows = evenly_spaced(len(is_given), len(answer.category) - answer.n_labeled)
     free = ~is_given[rows]
@@ -53,7 +53,7 @@ def doubts(
     inner: Float[Array, " categories"],
     n_known: int,
 ) -> list[Doubt]:
-    """At most one doubt about each category: two kinds where that may be, else belongs with."""
+    """At most one doubt about each category; two kinds takes precedence."""
     size = np.bincount(category, minlength=len(inner))
     by_category = np.split(np.argsort(category, kind="stable"), np.cumsum(size)[:-1])
     found = {}
@@ -75,11 +75,11 @@ def doubts(
 
 
 def smaller_side(members: Int[Array, "members images"]) -> Int[Array, " side"]:
-    """Of the images of a category, those on the smaller side where two members divide it in the same way.
+    """The smaller part of a category that two members divide in the same way.
 
         n(b, b') = |{i: m(i) = b, m'(i) = b'}|,   larger: argmax n(b, b'),   smaller: argmax n(c, c'), c != b, c' != b'
 
-    Of all pairs of members m, m' the one with the largest smaller side counts.
+    The pair of members m, m' with the largest smaller side counts.
     """
     found = np.zeros(0, dtype=np.int64)
     for pair in combinations(members, 2) if members.shape[1] else ():

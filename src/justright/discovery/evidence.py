@@ -1,4 +1,7 @@
-"""What speaks for the category of an image: neighbors, other clusterings of the same images, the cluster itself."""
+"""Evidence for the category of each image, and the confidence computed from it.
+
+The evidence comes from neighbors, from other clusterings of the same images, and from the cluster itself.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,13 @@ is_new: whether a is a discovered cluster.
 below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
 k_width: log(high / low) of the 90 % interval of the estimate of K, at most `MOST_WIDTH`.
 hidden: `hidden_class_shift`, 0 without enough known classes.
-untrained: whether nothing was trained. Features after training are then those before it, and say nothing twice: the
-    columns of "tuned" are 0.
+untrained: whether nothing was trained. Features after training are then those before it, so that the columns of
+    "tuned" are 0.
 """
-USUAL_WIDTH, MOST_WIDTH = 0.7, 1.2  # the mean where K was not estimated; the widest that was fitted on
-MOST_OUTER = 5.0  # beyond this a cluster is simply apart
+OF_PROBLEM = {"n_known": int, "below": float, "k_width": float, "hidden": float, "is_trained": bool}
+"""The same for all images of a problem: fields of `CategoryShapes`, and their types in model.json."""
+USUAL_WIDTH, MOST_WIDTH = 0.7, 1.2  # the mean, used if K was not estimated; the largest in the fit
+MOST_OUTER = 5.0  # larger values make no difference
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +78,7 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class CategoryShapes:
-    """What the categories are like as clusters."""
+    """Shape of the categories as clusters, and properties of the whole problem."""
 
     inner: Float[Array, " categories"]
     outer: Float[Array, " categories"]
@@ -103,12 +108,12 @@ def evidence(
 ) -> Float[Array, "images columns"]:
     """The columns of `NAMES`.
 
-    members: the clusterings of each of `MEMBERS`, of which the mean counts, with the cluster of every image in it.
+    members: for each of `MEMBERS` one or more clusterings with the cluster of every image; their mean is used.
     """
-    said = [np.mean([one.columns(category, cluster) for one, cluster in each], axis=0) for each in members]
+    of_members = [np.mean([one.columns(category, cluster) for one, cluster in each], axis=0) for each in members]
     if not clusters.is_trained:
-        said[MEMBERS.index("tuned")] = np.zeros_like(said[0])
-    return np.stack([alike, *np.concatenate(said), *clusters.columns(category)], axis=1).astype(np.float32)
+        of_members[MEMBERS.index("tuned")] = np.zeros_like(of_members[0])
+    return np.stack([alike, *np.concatenate(of_members), *clusters.columns(category)], axis=1).astype(np.float32)
 
 
 INTERCEPT = -0.995
@@ -132,11 +137,10 @@ COEFFICIENTS = {
     "hidden": 0.796,
     "untrained": 0.199,
 }
-# The spread of the mean confidence about the accuracy over problems, as a share of the images: what all images of a
-# problem have in common and no evidence shows.
+# Standard deviation over problems of mean confidence minus accuracy: an error that all images of a problem share.
 COMMON_ERROR = 0.065
 LEVEL = 0.9  # of the interval
-LEAST, MOST = 0.02, 0.99  # no evidence makes it surer than that
+LEAST, MOST = 0.02, 0.99  # limits of the confidence
 
 
 def probability_right(evidence: Float[Array, "images columns"]) -> Float[Array, " images"]:
@@ -148,7 +152,7 @@ def probability_right(evidence: Float[Array, "images columns"]) -> Float[Array, 
 
 @dataclass(frozen=True)
 class ExpectedRight:
-    """How many of n images are right, as far as confidences tell."""
+    """How many of n images are expected to be right, with an interval."""
 
     n: int
     expected: int
@@ -162,9 +166,9 @@ class ExpectedRight:
         return f"{low}{self.high:,} of {self.n:,}"
 
     def in_words(self, images: str = "images") -> str:
-        """A sentence; nothing where there are no images."""
-        said = f"We expect {self} {images} to be right ({self.level:.0%} interval)."
-        return said.replace("%", " %") if self.n else ""
+        """A sentence; empty without images."""
+        sentence = f"We expect {self} {images} to be right ({self.level:.0%} interval)."
+        return sentence.replace("%", " %") if self.n else ""
 
 
 def expected_right(confidence: Float[Array, " images"]) -> ExpectedRight:
@@ -172,7 +176,7 @@ def expected_right(confidence: Float[Array, " images"]) -> ExpectedRight:
 
         sum_i p_i +- z sqrt(sum_i p_i (1 - p_i) + (s n)^2)
 
-    s is the `COMMON_ERROR`, by which all images of a problem are off together: it does not shrink with their number.
+    s is the `COMMON_ERROR`, which does not shrink with the number of images.
     """
     p, n = confidence.astype(np.float64), len(confidence)
     total, spread = p.sum(), math.sqrt(float(np.sum(p * (1 - p))) + (COMMON_ERROR * n) ** 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import nn
@@ -28,11 +27,9 @@ STEPS_ON_ACTIVATIONS_PER_CATEGORY, MIN_STEPS_ON_ACTIVATIONS = 5, 200
 class GCDConfig(TrainConfig):
     """GCD, Vaze et al., CVPR 2022."""
 
-    n_out: int | None = setting(65536, "size of a layer after the head, as in the public code", COUNT.or_none())
+    small_settings = {"n_out": None}  # noqa: RUF012
 
-    def small(self) -> Any:
-        """Shorter training, narrower heads, and no layer after the head."""
-        return super().small().with_settings({"n_out": None})
+    n_out: int | None = setting(65536, "size of a layer after the head, as in the public code", COUNT.or_none())
 
     def head_size(self, dim: int, n_categories: int) -> int:
         """Parameters of the projection head and the layer after it."""

@@ -1,6 +1,6 @@
-"""Known classes that are hidden on purpose and found again as if they were new: how right is that, and how sure?
+"""How accurately known classes are clustered if their labels are hidden, compared with what their neighbors suggest.
 
-Only features before training are used: those after it have seen the labels.
+Only features before training are used, because training has used the labels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from justright.utils.types import UNLABELED, Array
 N_DRAWS = 4
 LEAST_CLASSES = 4  # known classes; with fewer nothing is hidden
 MOST_IMAGES = 2_000  # target images, and as many labeled ones
-SHRINK = 6.0  # hidden classes that weigh as much as the expectation that there is no difference
+SHRINK = 6.0  # number of hidden classes at which the shift is halved
 MOST_SHIFT = 1.5
 
 
@@ -32,13 +32,13 @@ def hidden_class_shift(
     neighbor_share: float,
     seed: int = 0,
 ) -> float:
-    """How much more often hidden classes are found again than their neighbors suggest; 0 without enough classes.
+    """How much more accurate the clusters of hidden classes are than their neighbors suggest; 0 without enough classes.
 
         n / (n + 6) (logit(right) - logit(alike))
 
-    In each of several draws half of the known classes lose their labels. The images are clustered as those of a run
-    are. `right` is the share of labeled images of hidden classes in the cluster of their class, one cluster for each
-    class; `alike` is the mean share of their neighbors in the same cluster; n is the number of hidden classes.
+    In each of several draws half of the known classes lose their labels, and the images are clustered as in a run.
+    `right` is the share of labeled images of hidden classes in the cluster matched to their class; `alike` is the mean
+    share of their neighbors in the same cluster; n is the number of hidden classes.
 
     Parameters:
         frozen: features before training as in z, of labeled images, then of the target.

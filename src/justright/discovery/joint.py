@@ -1,9 +1,9 @@
-"""The joint answer: one category for each image from what the method says and how images cluster before and after it.
+"""The joint answer: one category for each image, from the method and from clusters of features before and after it.
 
 Each image becomes one vector, z = [t, f, 0.45 sqrt(p)]: its features after training and before, each along principal
-directions with their spreads evened out by half and brought to length 1, and the probabilities of the method. Ward's
-clustering of these vectors, in which labeled images keep their class, gives categories; then those of the nearest
-neighbors count as well. docs/research/discovery.md tells what each part brings.
+directions with their spreads evened out by half and at unit length, and the probabilities of the method. Ward's
+clustering of these vectors, in which labeled images keep their class, gives categories; then the nearest neighbors
+vote as well. docs/research/discovery.md measures each part.
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ from justright.clustering.arrays import squared_norms, sum_by_group
 from justright.clustering.principal import in_directions, principal_directions
 from justright.clustering.spreading import nearest_rows, share_alike, spread
 from justright.clustering.ward import MOST_ROWS, constrained_ward
-from justright.discovery.evidence import MEMBERS, USUAL_WIDTH, CategoryShapes, Member, evidence, probability_right
+from justright.discovery.evidence import (
+    MEMBERS,
+    OF_PROBLEM,
+    USUAL_WIDTH,
+    CategoryShapes,
+    Member,
+    evidence,
+    probability_right,
+)
 from justright.discovery.hidden import hidden_class_shift
 from justright.discovery.predictions import UNCALIBRATED
 from justright.geometry import unit_rows
@@ -32,14 +40,14 @@ N_DIRECTIONS = 256
 METHOD_WEIGHT = 0.45  # of the method's probabilities beside two vectors of length 1
 N_NEIGHBORS = 10
 NEIGHBOR_SHARE = 0.8
-MOST_ANCHORS = 10_000  # target images, and as many labeled ones, that categories are found with; the others follow them
+MOST_ANCHORS = 10_000  # target images, and as many labeled ones, that are clustered; other images follow them
 BLOCK_ROWS = 4096
 N_QUANTILES = 1001
 
 
 @dataclass(frozen=True, eq=False)
 class PrincipalView:
-    """Features along principal directions, (h - m) P, brought to length 1."""
+    """Features along principal directions, (h - m) P, at unit length."""
 
     center: Float[Array, " dim"]
     directions: Float[Array, "dim kept"]
@@ -56,11 +64,11 @@ class PrincipalView:
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What is known of some images: from the network before training, and from each of several trainings."""
+    """The inputs for some images: features before training, and the results of each of several trainings."""
 
     frozen: Float[Array, "images dim"]  # features before training
-    tuned: Sequence[Float[Array, "images tuned"]]  # features after it
-    probability: Sequence[Float[Array, "images categories"]]  # what the method says
+    tuned: Sequence[Float[Array, "images tuned"]]  # features after each training
+    probability: Sequence[Float[Array, "images categories"]]  # of the categories, by each method
 
     def __add__(self, more: Seen) -> Seen:
         """These images, then the others."""
@@ -69,13 +77,13 @@ class Seen:
         return Seen(np.concatenate([self.frozen, more.frozen]), tuned, probability)
 
     def of_training(self, number: int) -> Seen:
-        """The same for one of the trainings."""
+        """The inputs with one of the trainings only."""
         return Seen(self.frozen, [self.tuned[number]], [self.probability[number]])
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """From what is known of an image to z."""
+    """Maps the inputs of images to z."""
 
     frozen: PrincipalView
     tuned: tuple[PrincipalView, ...]
@@ -86,21 +94,21 @@ class Space:
         return Space(PrincipalView.of(seen.frozen), tuple(PrincipalView.of(each) for each in seen.tuned))
 
     def parts(self, seen: Seen) -> tuple[Array, Array, Array]:
-        """The parts of z: after training, before it, and what the method says. Several trainings count as one."""
+        """The parts of z: after training, before it, and by the method. Several trainings weigh as much as one."""
         share = 1 / np.sqrt(len(self.tuned))
         tuned = [share * view.of_images(each) for view, each in zip(self.tuned, seen.tuned, strict=True)]
-        said = [METHOD_WEIGHT * share * np.sqrt(each) for each in seen.probability]
-        parts = np.concatenate(tuned, axis=1), self.frozen.of_images(seen.frozen), np.concatenate(said, axis=1)
+        method = [METHOD_WEIGHT * share * np.sqrt(each) for each in seen.probability]
+        parts = np.concatenate(tuned, axis=1), self.frozen.of_images(seen.frozen), np.concatenate(method, axis=1)
         return parts[0].astype(np.float32), parts[1].astype(np.float32), parts[2].astype(np.float32)
 
     def of_training(self, number: int) -> Space:
-        """The space of one of the trainings."""
+        """The space with one of the trainings only."""
         return Space(self.frozen, (self.tuned[number],))
 
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """The category of images that follow the anchors, and what speaks for it."""
+    """The category of each image, and the evidence for it."""
 
     category: Int[Array, " images"]
     evidence: Float[Array, "images columns"]
@@ -108,41 +116,29 @@ class Followed:
 
     @staticmethod
     def joined(parts: Sequence[Followed]) -> Followed:
-        """One after the other."""
+        """Concatenate."""
         names = "category", "evidence", "similarity"
         return Followed(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 @dataclass(frozen=True, eq=False)
 class JointAnswer:
-    """What new images follow: images whose category is known, the anchors, and clusterings of them.
+    """Assigns new images by their neighbors among the anchors, which are images whose category is known."""
 
-    Attributes:
-        space: for one training.
-        anchors: z of labeled images and of target images.
-        category: of each anchor.
-        members: the cluster of each anchor in the other clusterings: by the method, of tuned and of frozen features.
-        centroids: of the clusters of tuned and of frozen features, each in its own part of z; for the method there are
-            none, it says itself where an image belongs.
-        clusters: what the categories are like.
-        temperature: turns scores of the method into probabilities.
-        n_labeled: how many anchors are labeled images; members overlap on the others only.
-        similarity: quantiles of the mean cosine of target images to their nearest anchors.
-    """
-
-    space: Space
-    anchors: Float[Array, "anchors joint"]
+    space: Space  # with one training
+    anchors: Float[Array, "anchors joint"]  # z of labeled images, then of target images
     category: Int[Array, " anchors"]
-    members: Int[Array, "members anchors"]
+    members: Int[Array, "members anchors"]  # cluster of each anchor by the method, of tuned and of frozen features
+    # of the clusters of tuned and of frozen features, each in its own part of z; the method assigns images itself
     centroids: tuple[Float[Array, "tuned_clusters tuned"], Float[Array, "frozen_clusters frozen"]]
-    clusters: CategoryShapes
-    n_labeled: int
-    similarity: Float[Array, " quantiles"]
-    temperature: float
+    clusters: CategoryShapes  # of the categories
+    n_labeled: int  # how many anchors are labeled images
+    similarity: Float[Array, " quantiles"]  # of the mean cosine of target images to their nearest anchors
+    temperature: float  # turns scores of the method into probabilities
 
     @cached_property
     def _tables(self) -> list[Member]:
-        """How the clusters of each member overlap with the categories."""
+        """How the clusters of each member overlap with the categories, over anchors of the target."""
         n_categories = len(self.clusters.size)
         numbers = n_categories, max(n_categories, int(self.members.max(initial=0)) + 1)
         target = slice(self.n_labeled, None)
@@ -159,12 +155,12 @@ class JointAnswer:
         tuned: Float[Array, "images dim"],
         scores: Callable[[Float[Array, "images dim"]], Float[Array, "images categories"]],
     ) -> Followed:
-        """New images, from their features before and after training; `scores` are the method's for the latter."""
+        """Assign new images by their features before and after training; `scores` gives the method's scores."""
         found = []
         for at in range(0, max(1, len(tuned)), BLOCK_ROWS):
             rows = slice(at, at + BLOCK_ROWS)
-            said = probabilities(scores(tuned[rows]), self.temperature)
-            found.append(self.follow(Seen(frozen[rows], [tuned[rows]], [said])))
+            probability = probabilities(scores(tuned[rows]), self.temperature)
+            found.append(self.follow(Seen(frozen[rows], [tuned[rows]], [probability])))
         return Followed.joined(found)
 
     def is_neither(self, similarity: Float[Array, " images"], level: float) -> Mask:
@@ -184,11 +180,8 @@ class JointAnswer:
 
     def about(self) -> dict[str, int | float]:
         """All other values."""
-        names = "n_known", "below", "k_width", "hidden", "is_trained"
-        return {name: getattr(self.clusters, name) for name in names} | {
-            "n_labeled": self.n_labeled,
-            "temperature": self.temperature,
-        }
+        own = {"n_labeled": self.n_labeled, "temperature": self.temperature}
+        return own | {name: getattr(self.clusters, name) for name in OF_PROBLEM}
 
     @staticmethod
     def of(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> JointAnswer:
@@ -198,37 +191,34 @@ class JointAnswer:
         frozen, tuned = (
             PrincipalView(tensors[f"{name} center"], tensors[f"{name} directions"]) for name in ("frozen", "tuned")
         )
-        shapes = tensors["inner"], tensors["outer"], tensors["size"]
-        below, k_width, hidden = (float(about[name]) for name in ("below", "k_width", "hidden"))
-        n_known, is_trained = int(about["n_known"]), bool(about["is_trained"])
+        of_problem: dict[str, Any] = {name: kind(about[name]) for name, kind in OF_PROBLEM.items()}
         return JointAnswer(
             Space(frozen, (tuned,)),
             tensors["anchors"].astype(np.float32),
             tensors["category"].astype(np.int64),
             tensors["members"].astype(np.int64),
             (tensors["tuned centroids"], tensors["frozen centroids"]),
-            CategoryShapes(*shapes, n_known, below, k_width, hidden, is_trained),
+            CategoryShapes(tensors["inner"], tensors["outer"], tensors["size"], **of_problem),
             int(about["n_labeled"]),
             tensors["similarity"],
             float(about["temperature"]),
         )
 
     def follow(self, seen: Seen) -> Followed:
-        """Other images, from what is known of them for the same training."""
+        """Assign other images of the same training: the nearest category mean and the nearest anchors vote."""
         parts = self.space.parts(seen)
         z = np.concatenate(parts, axis=1)
         near = nearest_rows(z, self.anchors, N_NEIGHBORS)
-        votes = (1 - NEIGHBOR_SHARE) * np.eye(len(self.clusters.size), dtype=np.float32)[
-            _nearest(z, self._category_means)
-        ]
+        one_hot = np.eye(len(self.clusters.size), dtype=np.float32)
+        votes = (1 - NEIGHBOR_SHARE) * one_hot[_nearest(z, self._category_means)]
         rows = np.repeat(np.arange(len(z)), near.rows.shape[1])
         np.add.at(votes, (rows, self.category[near.rows].ravel()), (NEIGHBOR_SHARE * near.weight).ravel())
         category = votes.argmax(axis=1)
         clusters = [seen.probability[0].argmax(axis=1)]
         clusters += [_nearest(part, means) for part, means in zip(parts, self.centroids, strict=False)]
         alike = share_alike(category, near, self.category)
-        said = [[each] for each in zip(self._tables, clusters, strict=True)]
-        return Followed(category, evidence(category, alike, said, self.clusters), near.similarity)
+        members = [[each] for each in zip(self._tables, clusters, strict=True)]
+        return Followed(category, evidence(category, alike, members, self.clusters), near.similarity)
 
 
 def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> None:
@@ -270,16 +260,15 @@ def joint_answer(
     k_width: float = USUAL_WIDTH,
     is_trained: bool = True,
 ) -> tuple[JointAnswer, Followed]:
-    """Categories of the target, known classes first, and what new images follow.
+    """The answer for new images, and the categories of the target, known classes first.
 
     Parameters:
         labels: the known class of each labeled image, numbered from 0 without gaps.
-        target_at: gives what is known of some target images.
+        target_at: returns the inputs of some target images.
         given: the known class that a person gave each target image, -1 for most.
-        temperature: of the probabilities of that training.
-        reference: the training that new images are seen by.
-        below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
-        k_width: log(high / low) of the 90 % interval of the estimate of K.
+        temperature: of the probabilities of the reference.
+        reference: the training that new images are assigned by.
+        below, k_width: how uncertain K is, see `evidence.NAMES`.
         is_trained: False if features after training are those before it.
     """
     n_known, n_target = int(labels.max(initial=-1)) + 1, len(given)
@@ -290,8 +279,7 @@ def joint_answer(
     parts = space.parts(seen)
     z = np.concatenate(parts, axis=1)
     start, inner, outer = _clustered(z, fixed, n_categories)
-    own = np.arange(len(z))
-    near = nearest_rows(z, z, N_NEIGHBORS, own)
+    near = nearest_rows(z, z, N_NEIGHBORS, np.arange(len(z)))
     category = spread(start, fixed, near, n_categories, NEIGHBOR_SHARE).argmax(axis=1)
     by_method = [each.argmax(axis=1) for each in seen.probability]
     by_clusters = [_clustered(part, fixed, n_categories)[0] for part in parts[:2]]
@@ -312,40 +300,24 @@ def joint_answer(
         temperature=temperature,
     )
     target = slice(len(labels), None)
-    said = [
+    members = [
         [(Member.of(category[target], each[target], n_categories, int(each.max()) + 1), each) for each in same]
         for same in (by_method, by_clusters[:1], by_clusters[1:])
     ]
-    alike = share_alike(category, near, category)
-    columns = evidence(category, alike, said, clusters)
-    found = Followed(category[target], columns[target], near.similarity[target])
-    if len(rows) < n_target:
-        found = _all(found, rows, answer, target_at, given, reference)
-    return answer, found
-
-
-def _all(
-    found: Followed,
-    rows: Int[Array, " anchors"],
-    answer: JointAnswer,
-    target_at: Callable[[Int[Array, " rows"]], Seen],
-    given: Int[Array, " target"],
-    reference: int,
-) -> Followed:
-    """Every image of the target: the anchors as found, all others follow them."""
-    others = np.setdiff1d(np.arange(len(given)), rows)
-    blocks = (others[at : at + BLOCK_ROWS] for at in range(0, len(others), BLOCK_ROWS))
-    followed = Followed.joined([answer.follow(target_at(block).of_training(reference)) for block in blocks])
-    together = Followed.joined([found, followed])
-    order = np.argsort(np.concatenate([rows, others]))
-    category = np.where(given == UNLABELED, together.category[order], given)
-    return Followed(category, together.evidence[order], together.similarity[order])
+    columns = evidence(category, share_alike(category, near, category), members, clusters)
+    found = [Followed(category[target], columns[target], near.similarity[target])]
+    others = np.setdiff1d(np.arange(n_target), rows)  # all target images that are not anchors
+    for at in range(0, len(others), BLOCK_ROWS):
+        found.append(answer.follow(target_at(others[at : at + BLOCK_ROWS]).of_training(reference)))
+    every, order = Followed.joined(found), np.argsort(np.concatenate([rows, others]))
+    category = np.where(given == UNLABELED, every.category[order], given)
+    return answer, Followed(category, every.evidence[order], every.similarity[order])
 
 
 def _clustered(
     z: Float[Array, "rows dim"], fixed: Int[Array, " rows"], n_clusters: int
 ) -> tuple[Int[Array, " rows"], Float[Array, " clusters"], Float[Array, " clusters"]]:
-    """Ward's clusters, and their `inner` and `outer`; of many rows the nearest centroid of clusters of some."""
+    """Ward's clusters, and their `inner` and `outer`; of many rows some are clustered, others join the nearest one."""
     free = np.flatnonzero(fixed == UNLABELED)
     chosen = free[evenly_spaced(len(free), min(len(free), max(MOST_ROWS, n_clusters)))]
     kept = np.sort(np.concatenate([np.flatnonzero(fixed != UNLABELED), chosen]))
@@ -355,7 +327,7 @@ def _clustered(
     if len(kept) < len(z):
         others = np.setdiff1d(np.arange(len(z)), kept)
         labels[others] = _nearest(z[others], _means(z[kept], found.labels))
-    inner, outer = np.zeros(n_clusters), np.full(n_clusters, np.inf)  # fewer images than categories leave some empty
+    inner, outer = np.zeros(n_clusters), np.full(n_clusters, np.inf)  # with fewer images some clusters are empty
     inner[: len(found.inner)], outer[: len(found.outer)] = found.inner, found.outer
     return labels, inner, outer
 
@@ -375,7 +347,7 @@ def _nearest(z: Float[Array, "rows dim"], means: Float[Array, "clusters dim"]) -
 
 
 RESTS_ON = "how far clusterings agree, by a model fitted on problems whose truth is known"
-UNCALIBRATED_TEMPERATURE = 0.1  # of probabilities where no labeled image tells it: that of SimGCD's student
+UNCALIBRATED_TEMPERATURE = 0.1  # that of SimGCD's student, where no labeled images calibrate it
 
 
 def join(
@@ -383,44 +355,32 @@ def join(
     pool: Float[Array, "labeled dim"],
     target: Float[Array, "target dim"],
     reference: int = 0,
-    below: float = 0.0,
-    k_width: float = USUAL_WIDTH,
+    **uncertainty: Any,
 ) -> Any:
     """Give the method of the `reference` the joint answer of all of them; its own is kept as `own_labels_`.
 
     Parameters:
         methods: after `fit` on the same images, each with another seed.
         pool, target: features before training, of all labeled images and of the target.
-        below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
-        k_width: log(high / low) of the 90 % interval of the estimate of K.
+        uncertainty: of K: `below` and `k_width` of `joint_answer`.
     """
     method = methods[reference]
-    rows = method.class_rows_
     places = _some(method.class_labels_)
-    labels = method.class_labels_[places]
     temperatures = [_temperature(each) for each in methods]
 
     def seen(frozen: Array, tuned: Sequence[Array]) -> Seen:
-        told = zip(methods, tuned, temperatures, strict=True)
-        said = [probabilities(each.assigner_.scores(features), temperature) for each, features, temperature in told]
-        return Seen(frozen.astype(np.float32), tuned, said)
+        scores = [each.assigner_.scores(features) for each, features in zip(methods, tuned, strict=True)]
+        return Seen(frozen.astype(np.float32), tuned, list(map(probabilities, scores, temperatures)))
 
     def target_at(some: Int[Array, " rows"]) -> Seen:
         return seen(np.asarray(target[some]), [each.features_[some] for each in methods])
 
-    labeled = seen(np.asarray(pool[rows[places]]), [each.class_features_[places] for each in methods])
+    labeled = seen(np.asarray(pool[method.class_rows_[places]]), [each.class_features_[places] for each in methods])
     given = np.where(method.is_given_, method.labels_, UNLABELED)
+    numbers = method.n_categories_, temperatures[reference], reference
+    is_trained = bool(method.trainings(method.config_))
     answer, found = joint_answer(
-        labeled,
-        labels,
-        target_at,
-        given,
-        method.n_categories_,
-        temperatures[reference],
-        reference,
-        below,
-        k_width,
-        is_trained=bool(method.trainings(method.config_)),
+        labeled, method.class_labels_[places], target_at, given, *numbers, is_trained=is_trained, **uncertainty
     )
     method.joint_, method.evidence_, method.own_labels_ = answer, found.evidence, method.labels_
     method.labels_ = found.category
@@ -430,11 +390,12 @@ def join(
 
 
 def _temperature(method: Any) -> float:
+    """The temperature that turns the scores of a method into probabilities."""
     return UNCALIBRATED_TEMPERATURE if method.calibrated_on_ == UNCALIBRATED else float(method.assigner_.temperature)
 
 
 def _some(labels: Int[Array, " labeled"]) -> Int[Array, " kept"]:
-    """Places of all labeled images, or of some of each class where there are too many."""
+    """Places of all labeled images, or of some of each class if there are too many."""
     step = -(-len(labels) // MOST_ANCHORS)
     if step <= 1:
         return np.arange(len(labels))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -82,17 +83,42 @@ FEATURE_ROWS = 256
 Chosen = Int[Array, " rows"] | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class FitInputs:
     """The inputs of a method's `_learn`."""
 
     backbone: Backbone  # tuned in place
     data: TrainingData  # labeled and target images, their labels and weights
-    plain: Views  # one view of each image under the test transform
+    open_plain: Callable[[], Views]
+    frozen: Sequence[Float[Array, "_ dim"]] | None = None  # features before training, of labeled and of target images
+
+    @cached_property
+    def plain(self) -> Views:
+        """One view of each image under the test transform; opened at the first use."""
+        return self.open_plain()
 
     def features(self) -> Float[Array, "images dim"]:
-        """Compute features of all images under the test transform with the current backbone."""
-        return features_of(self.backbone, self.plain)
+        """Features of all images under the test transform by the current backbone, computed once for each state of it.
+
+        Until the backbone is tuned these are the features before training.
+        """
+        if self._features is None:
+            self._features = (
+                features_of(self.backbone, self.plain) if self.frozen is None else np.concatenate(self.frozen)
+            )
+        return self._features
+
+    def mean_feature(self, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
+        """The mean of `features` over some rows."""
+        is_counted = np.zeros((len(self.data.images), 1), dtype=bool)
+        is_counted[rows] = True
+        return np.asarray(np.mean(self.features(), axis=0, dtype=np.float64, where=is_counted), dtype=np.float32)
+
+    def forget_features(self) -> None:
+        """Drop the features, because the backbone is about to change."""
+        self.frozen = self._features = None
+
+    _features: Float[Array, "images dim"] | None = None
 
 
 class Learner(nn.Module, ABC):
@@ -223,17 +249,6 @@ def features_of(
         list(on_one_core_each(compute, range(mine.start, mine.stop, FEATURE_ROWS), n_threads))
     processes.exchange(features, parts, backbone.device)
     return features
-
-
-def mean_feature(backbone: Backbone, plain: Views, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
-    """Compute the mean feature of some rows with the current backbone."""
-    features, total = features_of(backbone, plain), np.zeros(backbone.dim)
-    is_counted = np.zeros(len(features), dtype=bool)
-    is_counted[rows] = True
-    for start in range(0, len(features), FEATURE_ROWS):
-        block = slice(start, start + FEATURE_ROWS)
-        total += features[block][is_counted[block]].sum(axis=0, dtype=np.float64)
-    return (total / len(rows)).astype(np.float32)
 
 
 MAX_IMAGES_FOR_HEADS = 20_000  # for training the heads alone: the features stay in memory

@@ -118,6 +118,8 @@ class Training:
 
     def _steps(self) -> Iterator[StepMessage]:
         progress, config = self.progress, self.config
+        if progress.epoch == progress.n_epochs:  # its last checkpoint was read
+            return
         saved_at = self._timed_at = time.monotonic()
         while progress.epoch < progress.n_epochs:
             epoch = progress.epoch
@@ -149,7 +151,7 @@ class Training:
                 progress.n_epochs = n_epochs_with(epoch + 1, progress.n_epochs, config.steady_share)
                 progress.why_fewer = why
                 self._save()  # the decision to stop early is made once
-        self._save()
+        self._save(is_last=True)
 
     def _count_time(self) -> None:
         now = time.monotonic()
@@ -213,16 +215,18 @@ class Training:
     def _n_done(self) -> int:
         return self.progress.epoch * self.n_steps + self.progress.step
 
-    def _save(self) -> None:
+    def _save(self, is_last: bool = False) -> None:
+        """Write a checkpoint; the last one without what only further steps need."""
         if self.checkpoints is None or not self.processes.is_first:
             return
         self._count_time()
         tensors = {f"network/{name}": tensor for name, tensor in self.learner.changing().items()}
-        for name, parameter in self.trained.items():
-            if (buffer := self.optimizer.state[parameter].get("momentum_buffer")) is not None:
-                tensors[f"{MOMENTUM}{name}"] = buffer
-        if self.assignments is not None:
-            tensors[ASSIGNED] = torch.from_numpy(self.assignments.categories)
+        if not is_last:
+            for name, parameter in self.trained.items():
+                if (buffer := self.optimizer.state[parameter].get("momentum_buffer")) is not None:
+                    tensors[f"{MOMENTUM}{name}"] = buffer
+            if self.assignments is not None:
+                tensors[ASSIGNED] = torch.from_numpy(self.assignments.categories)
         state = {"made_with": self.made_with, "progress": vars(self.progress), "scaler": self.scaler.state_dict()}
         at = {"processes": self.processes.n, "threads": torch.get_num_threads()}
         self.checkpoints.save(self._n_done, Checkpoint(tensors, state | at))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -30,6 +30,11 @@ TARGETS = ("pseudo_label", "radius_normalised", "radius_raw")
 class SelExConfig(SelExSettings, GCDConfig):
     """SelEx, Rastegar et al., ECCV 2024."""
 
+    # the rate falls from the first epoch on: a steady rate was better on some data and worse on other data
+    small_settings = {"steady_share": 0.0}  # noqa: RUF012
+    # the public code gives coarse labels to the wrong images; the figures of its paper come from it
+    exact_settings = {"target": "radius_raw", "order": "official"}  # noqa: RUF012
+
     target: Literal["pseudo_label", "radius_normalised", "radius_raw"] = setting(
         "pseudo_label",
         "how pairs are separated: by cluster, or by distance compared with the next cluster, normalized or raw",
@@ -42,17 +47,9 @@ class SelExConfig(SelExSettings, GCDConfig):
     )
     capacity: bool = setting(False, "limit each cluster of the hierarchy to its share of the images", YES_OR_NO)
 
-    def small(self) -> Any:
-        """The rate falls from the first epoch on: a steady rate was better on some data and worse on other data."""
-        return super().small().with_settings({"steady_share": 0.0})
-
     def extra_checkpoint_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
         """Cluster (int64) and reach (float32) of each image at every level."""
         return (8 + 4) * n_seen * len(level_sizes(n_known, n_categories - n_known))
-
-    def exact(self) -> Any:
-        """As in its public code, which gives coarse labels to the wrong images; its paper's figures come from it."""
-        return super().exact().with_settings({"target": "radius_raw", "order": "official"})
 
 
 class SelExLearner(GCDLearner):

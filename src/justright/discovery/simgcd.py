@@ -21,7 +21,6 @@ from justright.discovery.learner import (
     FitInputs,
     Learner,
     Outputs,
-    mean_feature,
     rows_for_heads,
 )
 from justright.discovery.loop import teacher_temperature
@@ -42,6 +41,9 @@ UNEVEN_THRESHOLD = 0.2
 @dataclass(frozen=True)
 class SimGCDConfig(SimGCDSettings, TrainConfig):
     """SimGCD, Wen et al., ICCV 2023."""
+
+    # the warm-up grows with training: 30 epochs of 200 would be too few steps for many categories
+    small_settings = {"n_warmup": None, "heads_first": None, "entropy_scale_uneven": 1.0}  # noqa: RUF012
 
     decay_vectors: bool = setting(
         False, "biases and other vectors decay too: in GCD and XCon, not in SimGCD", YES_OR_NO
@@ -77,11 +79,6 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
     def without_effect(self) -> dict[str, str]:
         """The settings of k-means, which is not used."""
         return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "the method assigns by prototypes, not k-means")
-
-    def small(self) -> Any:
-        """The warm-up grows with training: 30 epochs of 200 would be too few steps for many categories."""
-        changed = {"n_warmup": None, "heads_first": None, "entropy_scale_uneven": 1.0}
-        return super().small().with_settings(changed)
 
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
         """Return a copy with some settings changed; `entropy_scale` then also holds for uneven classes."""
@@ -213,11 +210,11 @@ class DiscoveryWithHeads(TrainedDiscovery):
 
     def _heads(self, inputs: FitInputs) -> tuple[Heads, Center]:
         """Return heads for the current backbone, and the mean feature that they subtract."""
-        config, backbone, data = self.config_, inputs.backbone, inputs.data
+        config, backbone = self.config_, inputs.backbone
         center = None
         if config.center == "always" or (config.center == "auto" and not backbone.cut.ends_in_norm):
             # without the pool, whose mean differs
-            center = mean_feature(backbone, inputs.plain, data.seen)
+            center = inputs.mean_feature(inputs.data.seen)
         heads = Heads(backbone.dim, self.n_categories_, config, self._torch_generator("heads"), center)
         return heads, center
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -29,13 +28,12 @@ from justright.utils.types import Array
 class XConConfig(GCDConfig):
     """XCon, Fei et al., BMVC 2022."""
 
+    # the batch size of the other methods: the experts' batches add as many images
+    small_settings = {"batch_size": 128}  # noqa: RUF012
+
     batch_size: int = setting(256, "images a step", COUNT)
     n_experts: int = setting(8, "parts of the data, each with a head of its own", COUNT)
     expert_scale: float = setting(0.1, "factor of the mean loss of the experts beside the global one", NOT_NEGATIVE)
-
-    def small(self) -> Any:
-        """The batch size of the other methods: the experts' batches add as many images."""
-        return super().small().with_settings({"batch_size": 128})
 
     def head_size(self, dim: int, n_categories: int) -> int:
         """Parameters of one head for all data and one for each expert."""

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
-from justright.clustering.arrays import like
 from justright.geometry import unit_rows
 from justright.utils.errors import DegenerateError
 from justright.utils.estimator import Estimator
 from justright.utils.settings import WHOLE, YES_OR_NO, check_ranges, setting
 from justright.utils.types import UNLABELED, Array
-from justright.utils.validation import check_features, check_labels, to_numpy
+from justright.utils.validation import check_features, check_labels, check_level, to_numpy
 
 Fitted = TypeVar("Fitted", bound="CategoryCounter")
 Curve = Float[Array, "points 2"]
@@ -57,21 +55,14 @@ class CategoryCounter(Estimator, ABC):
         """An interval of K after `fit`; it always contains the estimate."""
 
 
-def checked_level(level: float) -> float:
-    """The level of an interval; anything but a share between 0 and 1 is refused."""
-    if not 0 < level < 1:
-        raise DegenerateError(f"An interval of level {level}.", expected="a level between 0 and 1")
-    return level
-
-
 def middle_interval(estimates: Sequence[int], level: float, holding: int) -> tuple[int, int]:
     """The quantiles (1 - level)/2 and (1 + level)/2 of whole numbers, rounded outward to values that occurred.
 
     `holding` is the estimate on all images, which the interval always contains.
     """
-    if not estimates or not 0 < level < 1:
-        problem = f"An interval of level {level} from {len(estimates)} resamples."
-        raise DegenerateError(problem, expected="a level between 0 and 1 and at least one resample")
+    check_level(level)
+    if not estimates:
+        raise DegenerateError("an interval from 0 resamples", expected="at least one")
     low = np.quantile(estimates, (1 - level) / 2, method="lower")
     high = np.quantile(estimates, (1 + level) / 2, method="higher")
     return min(int(low), holding), max(int(high), holding)
@@ -99,7 +90,7 @@ class Given:
                 advice="leave the pool out",
             )
         is_labeled = of_pool != UNLABELED
-        both = array_namespace(x).concat([x, pool_x[like(is_labeled, pool_x), :]])
+        both = np.concatenate([x, pool_x[is_labeled]])
         return Given(both, np.concatenate([own, of_pool[is_labeled]]), len(own))
 
     @property
@@ -150,11 +141,11 @@ class Given:
 def _checked(features: Any, labels: Any, normalize: bool) -> tuple[Float[Any, "images dim"], Int[Array, " images"]]:
     """Valid features in at least single precision, at length 1 if `normalize`, and their labels."""
     x = check_features(features)
-    xp, n_images = array_namespace(x), x.shape[0]
+    n_images = len(x)
     if normalize:
         x = unit_rows(x)
-    elif x.dtype not in (xp.float32, xp.float64):
-        x = xp.astype(x, xp.float32)
+    elif x.dtype != np.float64:
+        x = x.astype(np.float32, copy=False)
     if labels is None:
         return x, np.full(n_images, UNLABELED)
     return x, check_labels(labels, n_images, allow_unlabeled=True)

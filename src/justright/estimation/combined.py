@@ -10,11 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from justright.estimation.base import CategoryCounter, Curve, Given, checked_level
+from justright.estimation.base import CategoryCounter, Curve, Given
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.spread import SpreadCounter
 from justright.geometry import unit_rows
 from justright.utils.settings import SHARE, at_least, setting
+from justright.utils.validation import check_level
 
 # Fitted on simulated problems, as spread_share, and evaluated on others: benchmarks/study_counts.py, docs/findings.md
 ERROR, FEW_CLASSES, FEW_IMAGES, DISAGREEMENT = 0.12, 10, 10, 2
@@ -68,7 +69,7 @@ class CombinedCounter(CategoryCounter):
 
     def interval(self, level: float = 0.9) -> tuple[int, int]:
         """K divided and multiplied by the error factor, which is scaled as a normal error for levels other than 0.9."""
-        checked_level(level)
+        check_level(level)
         if not self._n_classes:
             return self._spread.interval(level)
         error = POOL_ERROR  # of log K, at 90 %

@@ -13,7 +13,6 @@ from jaxtyping import Int
 from scipy.optimize import minimize_scalar
 
 from justright.clustering import SemiSupKMeans
-from justright.clustering.arrays import like
 from justright.clustering.lloyd import SeedingOrder
 from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
 from justright.evaluation import Counts, match_counts
@@ -94,7 +93,7 @@ class LabeledSearchCounter(CategoryCounter):
 
         def count(n_clusters: int) -> tuple[int, Counts]:
             start = order.prefix(n_clusters)[0]
-            kmeans = SemiSupKMeans(len(start), init=x[like(start, x), :], max_iter=self.max_iter, normalize=False)
+            kmeans = SemiSupKMeans(len(start), init=x[start], max_iter=self.max_iter, normalize=False)
             return len(start), Counts.of(self._class, to_numpy(kmeans.fit(x).labels_)[self._is_labeled])
 
         return _brent(count, low, high)

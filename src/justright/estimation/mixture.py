@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -16,7 +16,7 @@ from justright.estimation.base import CategoryCounter, Curve, Given, middle_inte
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError
 from justright.utils.seeding import generator
-from justright.utils.settings import SHARE, YES_OR_NO, at_least, one_of, setting
+from justright.utils.settings import at_least, setting
 from justright.utils.types import UNLABELED, Array, Labels
 
 _STABLE_ROUNDS = 3
@@ -35,22 +35,16 @@ class MixtureCounter(CategoryCounter):
     cluster whether to split it and for near pairs whether to merge them, by the marginal likelihood under a
     normal-inverse-Wishart prior. It stops when K is the same for three rounds.
 
-    The `prior` "labeled" estimates width and distance of classes from the labeled ones; "gpc" has the published
-    constants, for unit features of a few dozen images per class. With `use_labeled` clusters of labeled classes are
-    split and merged too: a new class inside one is split off, a piece of one is merged. In GPC they are not. The curve
-    has the K before each round and the last one.
+    Unlike in GPC, the prior has the width and distance of the labeled classes, and their clusters are split and merged
+    too: a new class inside one is split off, a piece of one is merged. The curve has the K before each round and the
+    last one.
     """
 
     curve_axes: ClassVar[tuple[str, str]] = ("round", "K")
 
-    prior: Literal["labeled", "gpc"] = setting(
-        "labeled", "shape of clusters: as labeled classes, or GPC's constants", one_of("labeled", "gpc")
-    )
     n_axes: int = setting(128, "maximum number of principal axes", at_least(1, Integral))
     start: int | None = setting(None, "the first K; 1.5 times the labeled classes", at_least(1, Integral).or_none())
     max_rounds: int = setting(50, "maximum number of rounds", at_least(1, Integral))
-    accept_worse: float = setting(0.0, "probability of an unlikely split or merge; GPC has 0.1", SHARE)
-    use_labeled: bool = setting(True, "whether clusters of labeled classes may be split and merged too", YES_OR_NO)
     n_init: int = setting(
         10, "k-means restarts of the first round; later rounds continue from it", at_least(1, Integral)
     )
@@ -61,15 +55,10 @@ class MixtureCounter(CategoryCounter):
         From a pool only the prior is estimated: width and distance of its classes.
         """
         z = given.axes(self.n_axes)
-        if self.prior == "gpc":
-            self._niw = gpc_prior(z)
-        else:
-            given.require_classes(2, advice='MixtureCounter(prior="gpc")')
-            z, self._niw = labeled_prior(z, given.labels)
+        given.require_classes(2, advice="CombinedCounter, which needs fewer labels")
+        z, self._niw = labeled_prior(z, given.labels)
         self._z, self._given = z[: given.n_counted], given.labels[: given.n_counted]
         self._n_classes = 0 if given.has_pool else given.n_classes  # of those counted
-        if self.start is None and not given.n_classes:
-            raise DegenerateError("No image is labeled.", expected="labeled classes, a pool, or `start`, a first K")
         self._first_k = round(1.5 * given.n_classes) if self.start is None else self.start
         history = self._rounds(np.arange(len(self._z)), self.seed)
         return history[-1], np.array(list(enumerate(history)), dtype=np.float64)
@@ -96,10 +85,10 @@ class MixtureCounter(CategoryCounter):
         z, given, n_classes = self._z[rows], self._given[rows], self._n_classes
         k = max(min(self._first_k, n_classes + int((given == UNLABELED).sum())), n_classes, 1)
         kmeans = SemiSupKMeans(k, n_init=self.n_init, normalize=False, seed=seed).fit(z, given)
-        step = SplitMerge(z, given != UNLABELED, self._niw, self.accept_worse, self.use_labeled, seed)
+        step = SplitMerge(z, given != UNLABELED, self._niw, seed)
         history = [k]
-        for n_round in track(range(self.max_rounds), self.max_rounds, "split and merge rounds"):
-            centroids = step.centroids(kmeans.labels_, n_classes, n_round)
+        for _ in track(range(self.max_rounds), self.max_rounds, "split and merge rounds"):
+            centroids = step.centroids(kmeans.labels_, n_classes)
             history.append(n_classes + len(centroids))
             if len(set(history[-_STABLE_ROUNDS - 1 :])) == 1 and len(history) > _STABLE_ROUNDS:
                 break
@@ -112,38 +101,35 @@ class SplitMerge:
     """Proposes and decides splits and merges of clusters of z.
 
     A split is proposed by 2-means inside a cluster, a merge between a cluster and its nearest one; both are accepted if
-    log H > 0 (see `NormalInverseWishart.log_joint`), or otherwise with probability accept_worse. A
-    cluster of a labeled class may lose unlabeled members to a new cluster and take in a new cluster, but its labeled
-    images stay together. Decisions are cached: late rounds have mostly the same clusters.
+    log H > 0 (see `NormalInverseWishart.log_joint`). A cluster of a labeled class may lose unlabeled members to a new
+    cluster and take in a new cluster, but its labeled images stay together. Decisions are cached: late rounds have
+    mostly the same clusters.
     """
 
     z: Float[Array, "images axes"]
     is_labeled: Bool[Array, " images"]
     niw: NormalInverseWishart
-    accept_worse: float
-    use_labeled: bool
     seed: int
     _joint: dict[bytes, float] = field(default_factory=dict, init=False)
     _halves: dict[bytes, tuple[Members, Members] | None] = field(default_factory=dict, init=False)
 
-    def centroids(self, labels: Int[Array, " images"], n_classes: int, n_round: int) -> Float[Array, "new axes"]:
+    def centroids(self, labels: Int[Array, " images"], n_classes: int) -> Float[Array, "new axes"]:
         """First centroids of the next round, for clusters beyond the labeled classes."""
-        chance = generator(self.seed, "accept", n_round)
         old: list[Members] = []
         whole: list[Members] = []
         parts: list[Members] = []
-        for cluster in range(0 if self.use_labeled else n_classes, int(labels.max()) + 1):
+        for cluster in range(int(labels.max()) + 1):
             members = np.flatnonzero(labels == cluster)
             halves = self._split(members)
-            if halves and self._is_accepted(self._log_split(*halves), chance):
+            if halves and self._log_split(*halves) > 0:
                 # the next k-means has the labeled class anyway; only the part that was split off needs a centroid
                 parts += halves[1:] if cluster < n_classes else halves
             else:
                 (old if cluster < n_classes else whole).append(members)
-        means = [self.z[members].mean(axis=0) for members in parts + self._merge(old, whole, chance)]
+        means = [self.z[members].mean(axis=0) for members in parts + self._merge(old, whole)]
         return np.stack(means) if means else np.zeros((0, self.z.shape[1]))
 
-    def _merge(self, old: list[Members], whole: list[Members], chance: np.random.Generator) -> list[Members]:
+    def _merge(self, old: list[Members], whole: list[Members]) -> list[Members]:
         """The clusters `whole` after merges with each other; those merged into an old cluster are dropped."""
         clusters = whole + old
         if not whole or len(clusters) < 2:
@@ -157,7 +143,7 @@ class SplitMerge:
         log_merge = {(a, b): -self._log_split(clusters[a], clusters[b]) for a, b in pairs}
         partner: dict[int, int] = {}
         for (a, b), log_h in sorted(log_merge.items(), key=lambda item: -item[1]):
-            if a not in partner and b not in partner and self._is_accepted(log_h, chance):
+            if log_h > 0 and a not in partner and b not in partner:
                 partner[a], partner[b] = b, a
         alone = [members for a, members in enumerate(whole) if a not in partner]
         return alone + [np.union1d(whole[a], whole[b]) for a, b in partner.items() if a < b < len(whole)]
@@ -196,9 +182,6 @@ class SplitMerge:
         if key not in self._joint:
             self._joint[key] = self.niw.log_joint(self.z[members])
         return self._joint[key]
-
-    def _is_accepted(self, log_h: float, chance: np.random.Generator) -> bool:
-        return bool(log_h > 0 or (self.accept_worse > 0 and chance.random() < self.accept_worse))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,11 +229,6 @@ class NormalInverseWishart:
         as in GPC: a Dirichlet process of concentration 1 over sizes. A merge asks the same with the opposite sign.
         """
         return float(gammaln(len(x))) + self.log_marginal(x)
-
-
-def gpc_prior(z: Axes) -> NormalInverseWishart:
-    """The constants of GPC (Zhao et al., ICCV 2023): kappa 1e-4, nu = d + 1, Psi = 0.005 I, for unit features."""
-    return NormalInverseWishart(mean=z.mean(axis=0), kappa=1e-4, nu=z.shape[1] + 1.0, psi=0.005)
 
 
 def labeled_prior(z: Axes, labels: Labels, strength: float = 10.0) -> tuple[Axes, NormalInverseWishart]:

@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from justright.clustering.ward import ward_merges
-from justright.estimation.base import CategoryCounter, Curve, Given, checked_level, middle_interval
+from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
 from justright.utils.context import track
 from justright.utils.seeding import generator
 from justright.utils.settings import at_least, setting
 from justright.utils.types import UNLABELED, Array
+from justright.utils.validation import check_level
 
-_BLOCK = 1024  # images whose distances to all others are in memory at a time
 _STEP = 0.1  # a drop of the log spread by one more cluster that counts as a step
 _N_POINTS = 60  # of the curve
 # Position of classes between the log spread of all images (0) and that of nearest neighbors (1), the median over
@@ -48,10 +48,8 @@ class WardTree:
         count, part, square = np.zeros(2 * n - 1), np.zeros_like(total), np.zeros(2 * n - 1)
         total[:n], count[:n] = x, measured
         part[:n], square[:n] = x * measured[:, None], (x**2).sum(axis=1) * measured
-        around, sums = (
-            np.zeros(2 * n - 1),
-            np.zeros(n),
-        )  # squared distances of measured images to the mean of their cluster
+        # squared distances of measured images to the mean of their cluster
+        around, sums = np.zeros(2 * n - 1), np.zeros(n)
         for step, (a, b) in enumerate(self.merges):
             new = n + step
             for of_cluster in (size, total, count, part, square):
@@ -69,14 +67,10 @@ def way_to_neighbors(x: Float[Array, "images axes"], of_all: float) -> float:
 
     The latter is half of the mean squared distance of an image to its nearest one.
     """
-    x = x.astype(np.float64)
-    norms, nearest = (x**2).sum(axis=1), np.zeros(len(x))
-    for start in range(0, len(x), _BLOCK):
-        rows = np.arange(start, min(start + _BLOCK, len(x)))
-        distance = norms[rows, None] + norms - 2 * x[rows] @ x.T
-        distance[np.arange(len(rows)), rows] = np.inf
-        nearest[rows] = distance.min(axis=1)
-    of_pairs = float(np.maximum(nearest, 0.0).mean()) / 2
+    from sklearn.neighbors import NearestNeighbors  # slow to import
+
+    nearest, _ = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(x.astype(np.float64)).kneighbors()
+    of_pairs = float((nearest**2).mean()) / 2
     return float(np.log(of_all / max(of_pairs, 1e-12 * of_all)))
 
 
@@ -139,7 +133,7 @@ class SpreadCounter(CategoryCounter):
         Without labels: the error of estimates on other problems, the wider of two measures to each side.
         """
         if not len(self._classes):
-            scale = NormalDist().inv_cdf((1 + checked_level(level)) / 2) / NormalDist().inv_cdf(0.95)
+            scale = NormalDist().inv_cdf((1 + check_level(level)) / 2) / NormalDist().inv_cdf(0.95)
             spread, k, factor = self._tree.spread(), self.n_categories_, FACTOR**scale
             low, high = (self._at(USUAL_WAY + off * scale, spread) for off in (-WAY_ERROR, WAY_ERROR))
             low, high = min(low, math.floor(k / factor)), max(high, math.ceil(k * factor))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Num
+from jaxtyping import Int
 
 from justright.evaluation.intervals import wilson
-from justright.evaluation.matching import Counts, match_counts, sum_by
+from justright.evaluation.matching import Counts, match_counts
 from justright.evaluation.scores import LEVEL, PROTOCOLS, Protocol, Scores
 from justright.utils.errors import DataError
-from justright.utils.seeding import generator
 from justright.utils.types import UNLABELED, Array, Labels, Mask
 from justright.utils.validation import check_level
-
-ROUNDING = 1e-9  # accuracies that differ by less are one
 
 
 def evaluate(
@@ -26,9 +23,8 @@ def evaluate(
     has_kept_labels: Mask | None = None,
     called: Labels | None = None,
     protocol: Protocol = "v2",
-    n_resamples: int = 1000,
+    with_intervals: bool = True,
     level: float = LEVEL,
-    seed: int = 0,
 ) -> Scores:
     """Score the clusters `y_pred` against the classes `y_true`, one entry per image of the target.
 
@@ -44,15 +40,13 @@ def evaluate(
 
     `is_old`: whether the class of the image has labeled images in the original split, before any selection.
     `has_kept_labels` splits Old into classes whose labels selection kept and those it dropped; old images only.
-    Both must agree within a class. `n_resamples` = 0 computes no intervals. `called` is the class whose name each image
-    has, for the second score, *names count*: see `names_right`.
+    Both must agree within a class. Intervals are those of Wilson, with the matching held fixed. `called` is the class
+    whose name each image has, for the second score, *names count*: see `names_right`.
     """
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score  # slow to import
 
     if protocol not in PROTOCOLS:
         raise DataError(f"protocol {protocol!r}", expected=f"one of {', '.join(PROTOCOLS)}")
-    if n_resamples < 0:
-        raise DataError(f"n_resamples={n_resamples}", expected="at least 0")
     check_level(level)
     counts = Counts.of(y_true, y_pred)
     classes, n_images = counts.classes, counts.per_class()
@@ -66,14 +60,10 @@ def evaluate(
         if side.any():
             matching = match_counts(counts.only(classes[side]))
             n_right[np.searchsorted(classes, matching.classes)] = matching.n_shared
-    tally = Tally(n_right, n_images, np.stack(list(groups.values())), averages_units=protocol == "v2b").with_few_units()
-
-    intervals = {}
-    if n_resamples:
-        bounds = tally.intervals(generator(seed, "bootstrap of the scores"), n_resamples, level).tolist()
-        intervals = {name: (low, high) for name, (low, high) in zip(groups, bounds, strict=True) if not np.isnan(low)}
+    found = {name: accuracy_of(n_right[of], n_images[of], protocol == "v2b") for name, of in groups.items()}
+    intervals = {name: wilson(share, n, level) for name, (share, n) in found.items() if n and with_intervals}
     return Scores(
-        **dict(zip(groups, tally.accuracy().tolist(), strict=True)),
+        **{name: share for name, (share, _) in found.items()},
         nmi=float(normalized_mutual_info_score(y_true, y_pred)),
         ari=float(adjusted_rand_score(y_true, y_pred)),
         protocol=protocol,
@@ -124,62 +114,24 @@ def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
     return np.unique(y_true[flag])
 
 
-@dataclass(frozen=True, eq=False)
-class Tally:
-    """Right and all images of each unit: a class, or a whole group of classes whose images count alike."""
+def accuracy_of(
+    n_right: Int[Array, " classes"], n_images: Int[Array, " classes"], over_classes: bool
+) -> tuple[float, float]:
+    """The accuracy on some classes, and how many images tell it as precisely; NaN and 0 without images.
 
-    n_right: Int[Array, "*draws units"]
-    n_images: Int[Array, "*draws units"]
-    is_member: Bool[Array, "groups units"]  # whether a unit belongs to a group
-    averages_units: bool  # whether an accuracy is the mean over units (each counts once) or over images
+    A mean over C classes with accuracies p_c counts the images of small classes more. Its variance is
 
-    def with_few_units(self) -> Tally:
-        """Join units that belong to the same groups, where images count: the sums have the same distribution."""
-        if self.averages_units:
-            return self
-        units, unit = np.unique(self.is_member, axis=1, return_inverse=True)
-        return Tally(sum_by(unit, self.n_right), sum_by(unit, self.n_images), units, averages_units=False)
+        1 / C^2 sum_c p_c (1 - p_c) / n_c
 
-    def accuracy(self) -> Float[Array, "*draws groups"]:
-        """The accuracy of each group, NaN for a group without images."""
-        weight = self.is_member.T.astype(float)
-        if self.averages_units:
-            return _ratio(_ratio(self.n_right, self.n_images, empty=0.0) @ weight, (self.n_images > 0) @ weight)
-        return _ratio(self.n_right @ weight, self.n_images @ weight)
-
-    def n_effective(self) -> Float[Array, " groups"]:
-        """Effective number of images of each group; NaN for a group without images.
-
-        A mean over units counts the images of small units more (Kish, 1965): (sum_u 1)^2 / sum_u 1 / n_u.
-        """
-        weight = self.is_member.T.astype(float)
-        if not self.averages_units:
-            return np.where(self.n_images @ weight > 0, self.n_images @ weight, np.nan)
-        has_images = (self.n_images > 0).astype(float)
-        return _ratio((has_images @ weight) ** 2, _ratio(has_images, self.n_images, empty=0.0) @ weight)
-
-    def intervals(self, rng: np.random.Generator, n_resamples: int, level: float) -> Float[Array, "groups 2"]:
-        """One row (low, high) per group; NaN for a group without images. The matching is held fixed.
-
-        A share of images has the interval of Wilson. A mean over classes has bootstrap percentiles (Efron, 1979), and
-        Wilson's interval where all resamples are equal because each class is all right or all wrong. Counts of M
-        images that are drawn from M images follow a multinomial, so that a million images cost no more than a hundred.
-        """
-        bounds = np.stack(wilson(self.accuracy(), self.n_effective(), level), axis=1)
-        if not self.averages_units:
-            return bounds
-        cells = np.concatenate([self.n_right, self.n_images - self.n_right])
-        total = int(cells.sum())
-        right, wrong = np.split(rng.multinomial(total, cells / total, size=n_resamples), 2, axis=1)
-        accuracy, tail = replace(self, n_right=right, n_images=right + wrong).accuracy(), (1 - level) / 2
-        # a resample may contain no image of a tiny group
-        is_seen = ~np.isnan(accuracy).all(axis=0)
-        drawn = np.full_like(bounds, np.nan)
-        drawn[is_seen] = np.nanquantile(accuracy[:, is_seen], [tail, 1 - tail], axis=0).T
-        has_width = drawn[:, 1] - drawn[:, 0] > ROUNDING
-        bounds[has_width] = drawn[has_width]
-        return bounds
-
-
-def _ratio(part: Num[Array, "*shape"], whole: Num[Array, "*shape"], empty: float = np.nan) -> Float[Array, "*shape"]:
-    return np.divide(part, whole, out=np.full(part.shape, empty), where=whole > 0)
+    and that of n images is p (1 - p) / n. Where each class is all right or all wrong, all images count as equally
+    uncertain (Kish, 1965): n = C^2 / sum_c 1 / n_c.
+    """
+    if not len(n_images):
+        return math.nan, 0.0
+    if not over_classes:
+        return float(n_right.sum() / n_images.sum()), float(n_images.sum())
+    p, n_classes = n_right / n_images, len(n_images)
+    accuracy, variance = float(p.mean()), float((p * (1 - p) / n_images).sum()) / n_classes**2
+    if variance == 0:
+        return accuracy, n_classes**2 / float((1 / n_images).sum())
+    return accuracy, accuracy * (1 - accuracy) / variance

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from justright.evaluation.intervals import clopper_pearson, exact_interval, n_more_looks, wilson
+from justright.evaluation.intervals import clopper_pearson, exact_interval, n_more_checks, wilson
 from justright.evaluation.scores import LEVEL
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.types import Array
@@ -63,11 +63,11 @@ class CheckedAccuracy:
 
     def in_words(self) -> str:
         """The plain interval, and how many further checks are needed, as sentences."""
-        said = f"The checks alone give {100 * self.plain_low:.1f} to {100 * self.plain_high:.1f}"
+        text = f"The checks alone give {100 * self.plain_low:.1f} to {100 * self.plain_high:.1f}"
         if self.length_ratio < 1:
-            said += f": same checks, interval {self.length_ratio:.2f} times as long"
+            text += f": same checks, interval {self.length_ratio:.2f} times as long"
         more = f"{self.n_more:,} more checks tell it to" if self.n_more else "It is known to"
-        return f"{said}. {more} {100 * HALF_WIDTH:.0f} points."
+        return f"{text}. {more} {100 * HALF_WIDTH:.0f} points."
 
     def __str__(self) -> str:
         return (
@@ -127,8 +127,7 @@ def estimate_accuracy(
             y, offset, n_fitted = y - slope * f, slope * float(confidence.mean()), 1
     accuracy = float(np.clip(offset + float(sample.weight @ sample.means(y)), 0.0, 1.0))
 
-    (plain_low,), (plain_high,) = wilson(np.array([is_right.mean()]), np.array([float(n_checked)]), level)
-    plain = float(plain_low), float(plain_high)
+    plain = wilson(float(is_right.mean()), n_checked, level)
     if n_checked == n_images:
         return CheckedAccuracy(accuracy, accuracy, accuracy, level, n_checked, n_images, np.inf, *plain, 0)
     if clusters is None and n_fitted == 0:
@@ -141,11 +140,11 @@ def estimate_accuracy(
     if high - low > 2 * HALF_WIDTH:
         variance = accuracy * (1 - accuracy) / (n_effective * (1 / n_checked - 1 / n_images))
         expected = np.full(n_images, 0.5) if confidence is None else confidence
-        n_more = max(1, forecast_looks(expected, level, n_checked, accuracy, variance))
+        n_more = max(1, forecast_checks(expected, level, n_checked, accuracy, variance))
     return CheckedAccuracy(accuracy, low, high, level, n_checked, n_images, n_effective, *plain, n_more)
 
 
-def forecast_looks(
+def forecast_checks(
     confidence: Float[Array, " images"],
     level: float = LEVEL,
     n_checked: int = 0,
@@ -158,14 +157,14 @@ def forecast_looks(
 
         a = (n accuracy + m mean f) / (n + m),  v = (n variance + m mean f (1 - f)) / (n + m)
 
-    the result is n_more_looks of a and v.
+    the result is n_more_checks of a and v.
     """
     if not len(confidence):
         return 0
     f, n = np.clip(confidence, *_ENDS), n_checked + _N_EXPECTED
     mean = (n_checked * accuracy + _N_EXPECTED * float(f.mean())) / n
     spread = (n_checked * variance + _N_EXPECTED * float((f * (1 - f)).mean())) / n
-    return n_more_looks(mean, spread, n_checked, len(f), level, HALF_WIDTH)
+    return n_more_checks(mean, spread, n_checked, len(f), level, HALF_WIDTH)
 
 
 @dataclass(frozen=True, eq=False)

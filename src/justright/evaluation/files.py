@@ -59,22 +59,33 @@ class CheckedPredictions:
 
 
 def read_judged(
-    predictions: Path, truth: Path, old_classes: Collection[str] | None = None, may_list_more: bool = False
+    predictions: Path | pa.Table,
+    truth: Path | pa.Table,
+    old_classes: Collection[str] | None = None,
+    may_list_more: bool = False,
+    known_classes: Collection[str] | None = None,
 ) -> JudgedPredictions:
     """Join predictions (id or path, cluster) with truth (id or path, label or class_name, is_old).
 
     Truth may have a column `has_kept_labels`. Every image must be in both files, once. Other columns are ignored.
 
     Parameters:
+        predictions, truth: files, or the tables that they would hold.
         old_classes: the names of old classes, for a truth without the column is_old.
         may_list_more: whether the truth may list images that were not predicted.
+        known_classes: the names of known categories. An old class among them has kept its labels, where the truth has
+            no column has_kept_labels.
     """
-    predicted, true = _File.read(predictions, *CLUSTER, "kind", SOURCE), _File.read(truth, *TRUTH)
+    predicted = _File.of(predictions, "the predictions", *CLUSTER, "kind", SOURCE)
+    true = _File.of(truth, "the truth", *TRUTH)
     # columns before rows: missing columns explain a wrong file better than ids that do not match
     y_pred = predicted.clusters()
     y_true, class_names = true.classes()
     is_old = true.is_old(old_classes)
     has_kept = true.flags("has_kept_labels") if true.has("has_kept_labels") else None
+    if has_kept is None and known_classes is not None:
+        kept = set(known_classes) & set(old_classes or ())
+        has_kept = np.isin(y_true, [label for label, name in class_names.items() if name in kept])
     called = predicted.called(class_names) if class_names and all(map(predicted.has, NAMES)) else None
     key = _shared_key(predicted, true)
     row = predicted.rows_in(true, key)
@@ -82,7 +93,7 @@ def read_judged(
         true.rows_in(predicted, key)
     is_given = predicted.is_given()
     if len(is_given) and is_given.all():
-        raise DataError(f"every category in {predictions} was given by a person", expected="predictions to evaluate")
+        raise DataError(f"every category in {predicted.path} was given by a person", expected="predictions to evaluate")
     judged = row[~is_given]
     return JudgedPredictions(
         y_true[judged],
@@ -147,6 +158,11 @@ class _File:
 
     path: Path
     table: pa.Table
+
+    @staticmethod
+    def of(source: Path | pa.Table, name: str, *columns: str) -> _File:
+        """Read a file, or take a table under this name."""
+        return _File.read(source, *columns) if isinstance(source, Path) else _File(Path(name), _with_nfc_names(source))
 
     @staticmethod
     def read(path: Path, *columns: str) -> _File:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from justright.evaluation.scores import LEVEL
 from justright.utils.types import Array
@@ -47,10 +47,8 @@ def mean_difference(values: Float[Array, " pairs"], level: float = LEVEL, overla
     return MeanDifference(mean, mean - half, mean + half)
 
 
-def wilson(
-    accuracy: Float[Array, " groups"], n: Float[Array, " groups"], level: float
-) -> tuple[Float[Array, " groups"], Float[Array, " groups"]]:
-    """Intervals of shares of n images each, with a width even at 0 and 1 (Wilson, JASA 22, 1927).
+def wilson(accuracy: float, n: int | float, level: float) -> tuple[float, float]:
+    """The interval of a share of n images, with a width even at 0 and 1 (Wilson, JASA 22, 1927).
 
     (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the normal quantile.
     """
@@ -58,8 +56,8 @@ def wilson(
 
     per_image = float(ndtri((1 + level) / 2)) ** 2 / n
     middle = (accuracy + per_image / 2) / (1 + per_image)
-    half = np.sqrt(accuracy * (1 - accuracy) * per_image + per_image**2 / 4) / (1 + per_image)
-    return np.clip(middle - half, 0.0, accuracy), np.clip(middle + half, accuracy, 1.0)  # against rounding
+    half = math.sqrt(accuracy * (1 - accuracy) * per_image + per_image**2 / 4) / (1 + per_image)
+    return max(min(middle - half, accuracy), 0.0), min(max(middle + half, accuracy), 1.0)  # against rounding
 
 
 def clopper_pearson(accuracy: float, n: float, level: float) -> tuple[float, float]:
@@ -82,35 +80,21 @@ def exact_interval(n_right: int, n_checked: int, n_images: int, level: float) ->
     Low is the smallest count R of right images with P(X >= n_right | R) > tail, high the largest with
     P(X <= n_right | R) > tail; X is hypergeometric.
     """
+    from scipy.stats import hypergeom  # slow to import
+
     tail = (1 - level) / 2
-
-    def chances(total: int) -> Float[Array, " outcomes"]:
-        return _hypergeometric(n_images, total, n_checked)
-
     # counts that the checked images allow; the last one, or the first, needs no test
     least, most = n_right, n_images - (n_checked - n_right)
-    low = least + bisect_left(range(least, most), True, key=lambda total: chances(total)[n_right:].sum() > tail)
-    more = range(least + 1, most + 1)
-    high = least + bisect_left(more, True, key=lambda total: chances(total)[: n_right + 1].sum() <= tail)
+    low = least + bisect_left(
+        range(least, most), True, key=lambda total: hypergeom.sf(n_right - 1, n_images, total, n_checked) > tail
+    )
+    high = least + bisect_left(
+        range(least + 1, most + 1), True, key=lambda total: hypergeom.cdf(n_right, n_images, total, n_checked) <= tail
+    )
     return low / n_images, high / n_images
 
 
-def _hypergeometric(n_images: int, n_right: int, n_checked: int) -> Float[Array, " outcomes"]:
-    """P(X = x) = C(R, x) C(N - R, n - x) / C(N, n), x = 0 ... n; importing scipy.stats for it would cost a second."""
-    x = np.arange(max(0, n_checked - n_images + n_right), min(n_checked, n_right) + 1)  # possible values
-    log_chance = _log_choose(n_right, x) + _log_choose(n_images - n_right, n_checked - x)
-    chance = np.zeros(n_checked + 1)
-    chance[x] = np.exp(log_chance - _log_choose(n_images, np.array([n_checked])))
-    return chance
-
-
-def _log_choose(n: int, k: Int[Array, " outcomes"]) -> Float[Array, " outcomes"]:
-    from scipy.special import betaln
-
-    return -betaln(n - k + 1.0, k + 1.0) - np.log1p(n)
-
-
-def n_more_looks(
+def n_more_checks(
     accuracy: float, variance: float, n_checked: int, n_images: int, level: float, half_width: float
 ) -> int:
     """Number of further checks until the interval is expected to be half_width to either side.

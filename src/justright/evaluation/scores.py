@@ -1,4 +1,4 @@
-"""Scores: the numbers an evaluation gives, printed as one line and saved as JSON."""
+"""Scores: the result of an evaluation, printed as one line and saved as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from justright.utils.hashing import signed, verified
 Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
 PROTOCOLS: tuple[Protocol, ...] = ("v2", "v2b", "v1")
 GROUPS = ("all", "old", "new")  # of images: each has an accuracy
-LEVEL = 0.95  # of intervals, unless told otherwise
+LEVEL = 0.95  # of intervals by default
 FORMAT = "justright scores 1"  # stands in each file, so that another kind of JSON is not taken for scores
 LATER = {"names"}  # fields that files of earlier versions lack
 _TITLES = {"all": "All", "old": "Old", "old_kept": "kept", "old_dropped": "dropped", "new": "New"}
@@ -36,7 +36,7 @@ class Scores:
     n_new: int
     n_classes: int
     n_clusters: int
-    old_kept: float = math.nan  # old by whether selection kept the labels of the class; NaN unless asked for
+    old_kept: float = math.nan  # old by whether selection kept the labels of the class; NaN if not computed
     old_dropped: float = math.nan
     level: float = LEVEL
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # low and high by name of the accuracy

@@ -15,7 +15,6 @@ from justright.features.checkpoints import CheckpointError
 from justright.features.choices import Pooling
 from justright.features.cuts import Cut, Stored, cut
 from justright.features.fast_cpu import CompiledOnce, FastModule, NetworkPart
-from justright.features.fused_norms import fuse_norms
 from justright.features.guarded_timm import Network
 from justright.features.networks import State, loaded_network, random_network
 from justright.utils.errors import DataError
@@ -43,7 +42,6 @@ class Backbone(nn.Module):
         self.cut = cut(model, probe.to(self.device))
         if self.cut.is_staged:
             model.to(memory_format=torch.channels_last)  # conv nets run twice as fast so, on CPU and GPU
-            fuse_norms(model, self.cut.tuned, probe.to(self.device))
         for path in self.cut.tuned:
             model.get_submodule(path).requires_grad_(True)
         self.probe, self._fast = probe, CompiledOnce()

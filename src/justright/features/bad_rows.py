@@ -17,11 +17,7 @@ Reasons: TypeAlias = Mapping[int, tuple[str, str]]  # kind and reason of bad ima
 
 def reason_at(error: Exception, images: ImageSet, row: int) -> tuple[str, str]:
     """Kind and reason of the image in a row that cannot be read."""
-    try:
-        data = images.encoded(row)
-    except Exception:  # the first error is the one to tell
-        data = b""
-    kind, reason = reason_of(error, images.table["path"][row].as_py(), data)
+    kind, reason = reason_of(error, images.table["path"][row].as_py())
     return kind.value, reason
 
 
@@ -49,15 +45,17 @@ def content_ids(readers: Mapping[str, Reader], places: pa.Table) -> tuple[list[s
     return found, unreadable
 
 
-def quarantined(images: ImageSet, bad: Reasons) -> list[Quarantined]:
-    """The bad images as the store lists them, in the order of their rows."""
+def quarantined(images: ImageSet, bad: Reasons) -> dict[int, Quarantined]:
+    """The bad images as the store lists them, by row."""
     rows = sorted(bad)
     places = images.table.select(["dataset", "source", "path"]).take(pa.array(rows, pa.int64())).to_pylist()
-    reasons = [bad[row] for row in rows]
-    return [Quarantined(**at, kind=BadKind(kind), reason=why) for at, (kind, why) in zip(places, reasons, strict=True)]
+    return {
+        row: Quarantined(**place, kind=BadKind(bad[row][0]), reason=bad[row][1])
+        for row, place in zip(rows, places, strict=True)
+    }
 
 
 def refuse_bad_rows(max_bad: float, images: ImageSet, bad: Reasons) -> None:
     """Raise if more than the share `max_bad` of the images is bad, or if all are."""
     if len(bad) > max_bad * len(images) or len(bad) == len(images):
-        refuse_above(max_bad, quarantined(images, bad), len(images), ", ".join(images.datasets))
+        refuse_above(max_bad, list(quarantined(images, bad).values()), len(images), ", ".join(images.datasets))

@@ -19,10 +19,11 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import layer_norm
+from torch.nn.functional import conv2d, layer_norm, linear
 
 from justright.features.guarded_timm import (
     Attention,
+    BatchNormAct2d,
     Block,
     GluMlp,
     LayerScale,
@@ -242,6 +243,26 @@ class LastBlockCut(Cut):
         return model.forward_head(model.norm(model.blocks[-1](stored[0], *positional, **named)), pre_logits=True)
 
 
+def normed_conv(conv: nn.Conv2d, norm: nn.BatchNorm2d, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch ..."]:
+    """What a batch norm in eval mode, with its activation, makes of the output of a convolution, in one operation.
+
+        y = conv(x, s W) + s (b - mean) + beta,    s = g / sqrt(var + eps)
+
+    Both stay trainable. Activations are not read and written twice more, forward and backward. A convolution of one
+    pixel is done as a product of matrices: an eighth to a quarter faster on a CPU.
+    """
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    scale = torch.rsqrt(norm.running_var + norm.eps) * norm.weight
+    weight = conv.weight * scale[:, None, None, None]
+    bias = (-norm.running_mean if conv.bias is None else conv.bias - norm.running_mean) * scale + norm.bias
+    if conv.kernel_size == conv.stride == (1, 1) and conv.padding == (0, 0) and conv.groups == 1:
+        x = linear(x.permute(0, 2, 3, 1), weight.flatten(1), bias).permute(0, 3, 1, 2)
+    else:
+        x = conv2d(x, weight, bias, conv.stride, conv.padding, conv.dilation, conv.groups)
+    return norm.act(norm.drop(x)) if isinstance(norm, BatchNormAct2d) else x
+
+
 class LastStageCut(Cut):
     """The last stage that timm lists for the network, the layers after it, then pooling.
 
@@ -264,6 +285,13 @@ class LastStageCut(Cut):
         # a final norm stays frozen, as in a ViT
         self.tuned = (path, *(name for name, module in self.tail.items() if not isinstance(module, nn.LayerNorm)))
         self.is_channels_first = getattr(model, "output_fmt", "NCHW") == "NCHW"
+        conv, norm = self.stage, next(iter(self.tail.values()), None)
+        self.norm: nn.BatchNorm2d | None = None  # after a plain convolution: both are one step
+        if type(conv) is nn.Conv2d and conv.padding_mode == "zeros" and type(norm) in (nn.BatchNorm2d, BatchNormAct2d):
+            assert isinstance(norm, nn.BatchNorm2d)
+            self.norm = norm if norm.affine else None
+        if self.norm is not None and isinstance(act := getattr(norm, "act", None), nn.Hardtanh):
+            act.inplace = False  # in place torch copies its whole input first, for the gradient
 
     @staticmethod
     def fits(model: Network) -> bool:
@@ -278,8 +306,10 @@ class LastStageCut(Cut):
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
         """The pooled feature."""
         x = stored[0]
-        x = self.stage(x.permute(0, 3, 1, 2) if self._turns(x) else x)
-        for module in self.tail.values():
+        x = x.permute(0, 3, 1, 2) if self._turns(x) else x
+        after = list(self.tail.values())
+        x = self.stage(x) if self.norm is None else normed_conv(self.stage, self.norm, x)
+        for module in after[0 if self.norm is None else 1 :]:
             x = module(x)
         return self.model.forward_head(x, pre_logits=True)
 

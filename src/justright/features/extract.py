@@ -25,23 +25,39 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from justright.data.columns import NAME, with_columns
 from justright.data.image_set import ImageSet, sent, sent_in_parts
 from justright.data.quarantine import MAX_BAD
 from justright.data.readers import Reader
-from justright.data.transforms import ImageRecipe
+from justright.data.transforms import ImageRecipe, Plain
 from justright.features.backbone import Backbone
-from justright.features.bad_rows import Reasons, content_ids, quarantined, reason_at, refuse_bad_rows
-from justright.features.cache import CacheSection, FeatureCache, digests
+from justright.features.bad_rows import Reasons, content_ids, quarantined, reason_at, reason_now, refuse_bad_rows
+from justright.features.cache import (
+    BLOCK,
+    FeatureCache,
+    KeptBanks,
+    Section,
+    digests,
+    is_intact,
+    open_block,
+    write_block,
+)
 from justright.features.choices import BATCH_SIZE, Pooling, Precision
-from justright.features.extracted_views import ExtractedViews
 from justright.features.feature_network import FeatureNetwork
-from justright.features.store import Header, StoreWriter, begin_store, data_fingerprint, expect_place
+from justright.features.store import (
+    PARTS,
+    Header,
+    begin_store,
+    data_fingerprint,
+    expect_place,
+    locked_store,
+    write_store,
+)
 from justright.features.table import FeatureTable
-from justright.features.views import pack
+from justright.features.views import pack, record_type, view_key
 from justright.features.workers import on_one_core_each, one_core_a_thread, refuse_other_tools
 from justright.utils.context import track
 from justright.utils.errors import DataError, DegenerateError
@@ -97,141 +113,151 @@ def computed(network: FeatureNetwork, batch: Tensor, layout: np.dtype[np.void] |
     return WorkedBatch(features, bad, pack(layout, network.backbone.stored_names, stored))
 
 
-SHARD_BATCHES = 16  # a kill loses at most so many batches, and what the workers had begun
-CACHE_ROWS = 2048
+PART_BATCHES = 16  # a kill loses at most so many batches, and what the workers had begun
 
 Rows: TypeAlias = Int[Array, " rows"]
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Features of some images of a shard."""
+    """Some neighboring images of an extraction: their rows, and their features, NaN where there is none yet."""
 
+    path: Path
     rows: Rows
     features: Float[Array, " rows *axes"]
 
 
-@dataclass(frozen=True)
-class _Task:
-    """One batch. The last one of a shard carries what the cache gave for the shard."""
-
-    start: int
-    rows: Rows
-    cached: _Part | None = None
-
-
 @dataclass(eq=False)
 class Extraction:
-    """The work on one store. `position` is the row of an image in the store, -1 for bad ones."""
+    """The computation of one store. Finished parts are kept in `folder`, so that a killed extraction resumes.
+
+    Of images with equal content the first is computed. A part has one row for each such image, NaN for a bad one.
+    """
 
     images: ImageSet
     content_ids: InitVar[list[str]]
     unreadable: InitVar[Reasons]  # images that are bad for certain, with the reason
     network: FeatureNetwork
-    writer: StoreWriter
-    section: CacheSection | None
+    folder: Path
+    section: Section | None  # of the cache
     max_bad: float
-    staged: ExtractedViews | None = None  # where plain views go that are computed on the way
+    views: Section | None = None  # where plain views are kept that are computed on the way
 
     def __post_init__(self, content_ids: list[str], unreadable: Reasons) -> None:
         self.ids = digests(content_ids)
+        self.bad: dict[int, tuple[str, str]] = dict(unreadable)
         _, first, same = np.unique(self.ids, return_index=True, return_inverse=True)
-        self.first = first[same]  # images with equal content are computed once
+        self.first = first[same]
         self.first[list(unreadable)] = list(unreadable)
-        self.shard_rows = self.network.batch_size * SHARD_BATCHES
-        shards = self.writer.shards
-        self.bad = dict(unreadable) | {row: reason for shard in shards for row, reason in shard.bad.items()}
-        self.next_row = min(len(shards) * self.shard_rows, len(self.images))
-        self.position = np.full(len(self.images), -1)
-        done = np.setdiff1d(np.arange(self.next_row), list(self.bad))
-        self.position[done] = np.arange(len(done))
-        self._fed = 0
+        is_distinct = self.first == np.arange(len(self.images))
+        is_distinct[list(unreadable)] = False
+        self.distinct = np.flatnonzero(is_distinct)
+        self.part_rows = self.network.batch_size * PART_BATCHES
+        starts = range(0, len(self.distinct), self.part_rows)
+        self.parts = {
+            self.folder / f"{number:06d}{BLOCK}": self.distinct[start : start + self.part_rows]
+            for number, start in enumerate(starts)
+        }
+        self.missing = [path for path, rows in self.parts.items() if not self._is_done(path, rows)]
+
+    def _is_done(self, path: Path, rows: Rows) -> bool:
+        """Whether a part was finished before. Bad images of it are read again for the reason."""
+        if not path.exists() or not is_intact(path):
+            return False
+        ids, features = open_block(path)
+        bad = {int(row): reason_now(self.images, int(row)) for row in rows[is_blank(features)]}
+        if not np.array_equal(ids, self.ids[rows]) or None in bad.values():
+            return False
+        self.bad |= {row: reason for row, reason in bad.items() if reason is not None}
+        return True
 
     @property
     def n_left(self) -> int:
-        """How many images are to be computed: those before the last whole shard, copies and cached ones are not."""
-        rows = self._first_and_readable(self.next_row, len(self.images))
+        """How many images are to be computed: without finished parts, copies and cached ones."""
+        rows = np.concatenate([np.zeros(0, np.int64), *(self.parts[path] for path in self.missing)])
         return len(rows) if self.section is None else int((~self.section.holds(self.ids[rows])).sum())
 
-    def _first_and_readable(self, start: int, stop: int) -> Rows:  # copies take the feature of the first
-        rows = np.arange(start, stop)
-        return rows[(self.first[rows] == rows) & np.isin(rows, list(self.bad), invert=True)]
-
     def run(self, n_workers: int, engine: Engine | None = None) -> Generator[None, None, None]:
-        """Do what is left; one step for each image that is computed. Those of the last batch follow their shard."""
-        parts: list[_Part] = []
-        layout = None if self.staged is None else self.staged.layout
+        """Compute the missing parts; one step for each image. Those of the last batch follow their part."""
         network, readers = self.network, self.images.readers
+        names, shapes = network.backbone.stored_names, network.backbone.stored_shapes
+        layout = None if self.views is None else record_type(names, shapes, "float32")
         own = network if network.device.type == "cpu" else None
         work = BatchWork(readers, network.backbone.recipe, network.batch_size, own, network.tools(), layout)
         tasks, begun = tee(self._tasks())  # workers are told the places of images; the rest of a task stays here
-        places = (sent(self.images, task.rows) for task in tasks)
+        places = (sent(self.images, part.rows[slots]) for part, slots, _ in tasks)
         with closing(on_one_core_each(work, places, n_workers, engine)) as results:
-            for batch, task in zip(results, begun, strict=True):
+            for batch, (part, slots, is_last) in zip(results, begun, strict=True):
                 if work.network is None:
                     batch = computed(network, torch.from_numpy(batch.numbers), layout, batch.bad)
-                self.bad |= {int(task.rows[slot]): reason for slot, reason in batch.bad.items()}
-                is_good = np.isin(np.arange(len(task.rows)), list(batch.bad), invert=True)
-                parts.append(_Part(task.rows[is_good], batch.numbers[: len(task.rows)][is_good]))
-                self._check_finite(parts[-1])
-                if self.staged is not None and batch.records is not None:
-                    self.staged.add(self.ids[parts[-1].rows], batch.records[: len(task.rows)][is_good])
-                if task.cached is not None:
-                    self._finish_shard(task.start, [*parts, task.cached])
-                    parts = []
-                yield from repeat(None, len(task.rows))
+                rows, is_good = part.rows[slots], np.isin(np.arange(len(slots)), list(batch.bad), invert=True)
+                self.bad |= {int(rows[place]): reason for place, reason in batch.bad.items()}
+                features = batch.numbers[: len(slots)][is_good]
+                self._check_finite(rows[is_good], features)
+                part.features[slots[is_good]] = features
+                if self.section is not None:
+                    self.section.add(self.ids[rows[is_good]], features)
+                if self.views is not None and batch.records is not None:
+                    self.views.add(self.ids[rows[is_good]], batch.records[: len(slots)][is_good])
+                if is_last:
+                    write_block(part.path, self.ids[part.rows], part.features)
+                    refuse_bad_rows(self.max_bad, self.images, self.all_bad())
+                yield from repeat(None, len(slots))
 
-    def feed_cache(self, n_waiting: int = 1) -> None:
-        """Give finished features to the cache once `n_waiting` images wait for it."""
-        while self.section is not None and self.next_row - self._fed >= n_waiting:
-            rows = np.arange(self._fed, min(self._fed + CACHE_ROWS, self.next_row))
-            rows = rows[(self.position[rows] >= 0) & (self.first[rows] == rows) & ~self.section.holds(self.ids[rows])]
-            self.section.add(self.ids[rows], self.writer.read(self.position[rows]))
-            self._fed = min(self._fed + CACHE_ROWS, self.next_row)
-
-    def _tasks(self) -> Iterator[_Task]:
-        for start in range(self.next_row, len(self.images), self.shard_rows):
-            rows = self._first_and_readable(start, min(start + self.shard_rows, len(self.images)))
-            cached = _Part(rows[:0], np.empty((0, *self.network.shape), self.network.dtype))
+    def _tasks(self) -> Iterator[tuple[_Part, Rows, bool]]:
+        """Batches: a part, places in it, and whether it is the last batch of the part."""
+        for path in self.missing:
+            rows, size = self.parts[path], self.network.batch_size
+            part = _Part(path, rows, np.full((len(rows), *self.network.shape), np.nan, self.network.dtype))
+            slots = np.arange(len(rows))
             if self.section is not None:
                 is_found, features = self.section.read(self.ids[rows])
                 if features is not None:
-                    cached, rows = _Part(rows[is_found], features), rows[~is_found]
-            size = self.network.batch_size
-            batches = [rows[i : i + size] for i in range(0, len(rows), size)] or [rows]
-            yield from (_Task(start, batch) for batch in batches[:-1])
-            yield _Task(start, batches[-1], cached)
+                    part.features[is_found], slots = features, slots[~is_found]
+            batches = [slots[start : start + size] for start in range(0, len(slots), size)] or [slots]
+            for number, batch in enumerate(batches, start=1):
+                yield part, batch, number == len(batches)
 
-    def _finish_shard(self, start: int, parts: list[_Part]) -> None:
-        stop = min(start + self.shard_rows, len(self.images))
-        block = np.zeros((stop - start, *self.network.shape), self.network.dtype)
-        for part in parts:
-            block[part.rows - start] = part.features
-        copies = start + np.flatnonzero(self.first[start:stop] != np.arange(start, stop))
-        self.bad |= {row: self.bad[first] for row in copies.tolist() if (first := int(self.first[row])) in self.bad}
-        copies = copies[np.isin(copies, list(self.bad), invert=True)]
-        here = self.first[copies] >= start
-        block[copies[here] - start] = block[self.first[copies[here]] - start]
-        if not here.all():
-            block[copies[~here] - start] = self.writer.read(self.position[self.first[copies[~here]]])
-        if self.staged is not None:
-            self.staged.flush()  # before the features: what has features is not computed again
-        mine = {row: self.bad[row] for row in range(start, stop) if row in self.bad}
-        good = np.setdiff1d(np.arange(start, stop), list(mine))
-        self.position[good] = self.writer.n_rows + np.arange(len(good))
-        self.writer.add(block[good - start], mine)
-        self.next_row = stop
-        self.feed_cache(CACHE_ROWS)
-        refuse_bad_rows(self.max_bad, self.images, self.bad)
+    def flush(self) -> None:
+        """Write what waits for the cache and the bank."""
+        for section in (self.section, self.views):
+            if section is not None:
+                section.flush()
 
-    def _check_finite(self, part: _Part) -> None:
-        is_wrong = ~np.isfinite(part.features).all(axis=tuple(range(1, part.features.ndim)))
+    def blocks(self) -> Iterator[Float[Array, " rows *axes"]]:
+        """The features of all good images in order."""
+        good = self.good_rows()
+        place = np.searchsorted(self.distinct, self.first[good])
+        paths = list(self.parts)
+        for start in range(0, len(good), self.part_rows):
+            part, row = np.divmod(place[start : start + self.part_rows], self.part_rows)
+            block = np.empty((len(part), *self.network.shape), self.network.dtype)
+            for number in np.unique(part):
+                block[part == number] = open_block(paths[number])[1][row[part == number]]
+            yield block
+
+    def good_rows(self) -> Rows:
+        """The images with features."""
+        return np.flatnonzero(~np.isin(self.first, list(self.bad)))
+
+    def all_bad(self) -> Reasons:
+        """Bad images and copies of them, with the reason."""
+        rows = np.flatnonzero(np.isin(self.first, list(self.bad))).tolist() if self.bad else []
+        return {row: self.bad[int(self.first[row])] for row in rows}
+
+    def _check_finite(self, rows: Rows, features: Float[Array, " rows *axes"]) -> None:
+        is_wrong = ~np.isfinite(features).all(axis=tuple(range(1, features.ndim)))
         if is_wrong.any():
-            path = self.images.table["path"][int(part.rows[is_wrong][0])].as_py()
+            path = self.images.table["path"][int(rows[is_wrong][0])].as_py()
             raise DegenerateError(
                 f"{path}: the feature is not finite in {self.network.precision}",
                 advice="--precision float32; if it is that already, the checkpoint is broken",
             )
+
+
+def is_blank(features: Float[Array, " rows *axes"]) -> Bool[Array, " rows"]:
+    """Which rows are NaN."""
+    return np.isnan(features.reshape(len(features), -1)[:, 0])
 
 
 HASHED_ROWS = 16
@@ -252,7 +278,7 @@ def extract(
     engine: Engine | None = None,
     banks: Path | None = None,
 ) -> FeatureTable:
-    """Compute the features of all images into the store `out`, or go on where an earlier call stopped.
+    """Compute the features of all images into the store `out`, or resume an earlier call.
 
     `out` is a folder, or an address of fsspec such as s3://bucket/birds.features; see store.py.
 
@@ -265,7 +291,7 @@ def extract(
         cache: where features are looked up by content and kept.
         overwrite: whether to replace a store that holds something else.
         engine: where the work is done instead of in `n_workers` threads; it changes no byte.
-        banks: the root of view banks; plain views of what is computed are left there for them, see extracted_views.py.
+        banks: the root of view banks; plain views of what is computed are kept there, so that no bank computes them.
     """
     from justright.features.vectors import VectorNetwork, store_vectors  # it imports this module
 
@@ -276,25 +302,28 @@ def extract(
     n_workers = n_cores() if n_workers is None else n_workers
     with one_core_a_thread():
         network, place = FeatureNetwork(backbone, batch_size, precision, pooling), place_of(out)
-        asked = network.key()
-        expect_place(place, Header(**asked), overwrite, parts=tuple(asked))  # before all images are read
+        key = network.key()
+        expect_place(place, Header(**key), overwrite, parts=tuple(key))  # before all images are read
         ids, unreadable = _content_ids(images, engine or threads(max(n_workers, 1)))
         refuse_bad_rows(max_bad, images, unreadable)
-        header = Header(**asked, data=data_fingerprint(ids, images.table))
+        header = Header(**key, data=data_fingerprint(ids, images.table))
         if begin_store(place, header, overwrite):
             return FeatureTable.open(place)
-        section = None if cache is None else cache.section(asked)
-        gives_views = network.gives_views and batch_size == BATCH_SIZE
-        extracted_views = ExtractedViews(backbone, banks) if gives_views and banks is not None else None
-        with StoreWriter(place, header) as writer:
-            work = Extraction(images, ids, unreadable, network, writer, section, max_bad, extracted_views)
+        about = {"backbone": backbone.name, "pooling": pooling, "precision": precision}
+        section = None if cache is None else cache.section(key, about)
+        views = None
+        if banks is not None and network.gives_views and batch_size == BATCH_SIZE:
+            views = KeptBanks(banks).section(*view_key(backbone, Plain(), 0, "float32"))
+        with locked_store(place) as folder:
+            work = Extraction(images, ids, unreadable, network, folder / PARTS, section, max_bad, views)
             try:
                 with closing(work.run(n_workers, engine)) as steps:  # after Ctrl-C workers end before the store closes
                     for _ in track(steps, work.n_left, f"extracting {', '.join(images.datasets)}"):
                         pass
             finally:
-                work.feed_cache()
-            writer.finish(store_index(images, ids, work.position, place), quarantined(images, work.bad))
+                work.flush()
+            index = store_index(images, ids, work.good_rows(), place)
+            write_store(place, header, work.blocks(), index, quarantined(images, work.all_bad()))
     return FeatureTable.open(place, verify=False)
 
 
@@ -313,14 +342,14 @@ def _content_ids(images: ImageSet, engine: Engine) -> tuple[list[str], Reasons]:
     return list(track(each(), len(images), "hashing images")), unreadable
 
 
-def store_index(images: ImageSet, content_ids: list[str], position: Int[Array, " images"], out: Place) -> pa.Table:
-    """The table of the good images, ids filled in, sources named as seen from the store: `open_images` reads it."""
+def store_index(images: ImageSet, content_ids: list[str], rows: Rows, out: Place) -> pa.Table:
+    """The table of some rows, ids filled in, sources named as seen from the store: `open_images` reads it."""
     table = images.table
     ids = pc.coalesce(table["id"], pa.array(content_ids, pa.string()))
     saved = {name: _saved_as(reader, out) or f"{name.partition(':')[0]}:" for name, reader in images.readers.items()}
     sources = pa.array([saved[name] for name in table["source"].to_pylist()], pa.string()).cast(NAME)
     table = with_columns(table, {"id": ids, "source": sources})
-    return table.take(pa.array(np.flatnonzero(position >= 0))).combine_chunks()
+    return table.take(pa.array(rows)).combine_chunks()
 
 
 def _saved_as(reader: Reader, out: Place) -> str | None:

@@ -12,9 +12,8 @@ from torch import Tensor
 
 from justright.features.backbone import Backbone
 from justright.features.choices import Pooling, Precision
-from justright.features.cuts import ClassTokenCut, Stored, uncut_features
+from justright.features.cuts import Stored
 from justright.features.fast_cpu import CompiledOnce, FastModule, NetworkPart
-from justright.features.fused_norms import folded
 from justright.features.workers import tools
 from justright.utils.errors import DataError
 from justright.utils.types import Array
@@ -30,22 +29,23 @@ class FeatureNetwork:
         self.backbone, self.batch_size, self.precision, self.pooling = backbone, batch_size, precision, pooling
         self.device = backbone.device
         self._fast = CompiledOnce()
-        # prefix, then suffix: a plain ViT is quicker so, and has no batch norm; other networks go whole through torch
-        self.is_cut = isinstance(backbone.cut, ClassTokenCut) or self._fast_suffix() is not None
-        side = backbone.recipe.resolution
-        black = torch.zeros(2, 3, side, side)
-        self.model = backbone.model if self.is_cut else folded(backbone.model, black.to(self.device))
         self.dtype = "float32" if precision == "float32" else "float16"
-        self.shape = self(black[:1]).shape[1:]
+        self.shape = self(torch.zeros(1, 3, backbone.recipe.resolution, backbone.recipe.resolution)).shape[1:]
 
     def key(self) -> dict[str, Any]:
         """The header of a store and the key of the cache, but for the data."""
-        how: dict[str, Any] = {"precision": self.precision, "batch_size": self.batch_size}
-        name = {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint, "pooling": self.pooling}
-        how["batch_norm"] = "as it is" if self.model is self.backbone.model else "folded"
-        transform = self.backbone.recipe.as_dict()
-        basics = {"shape": list(self.shape), "dtype": self.dtype}
-        return basics | {"backbone": name, "transform": transform, "computation": how | self.tools()}
+        how = {"precision": self.precision, "batch_size": self.batch_size, "batch_norm": "as it is"}
+        return {
+            "shape": list(self.shape),
+            "dtype": self.dtype,
+            "backbone": {
+                "name": self.backbone.name,
+                "fingerprint": self.backbone.fingerprint,
+                "pooling": self.pooling,
+            },
+            "transform": self.backbone.recipe.as_dict(),
+            "computation": how | self.tools(),
+        }
 
     def tools(self) -> dict[str, str]:
         """What computes here, as far as it may show in the last bits."""
@@ -65,7 +65,7 @@ class FeatureNetwork:
     @property
     def gives_views(self) -> bool:
         """Whether a plain view, as a bank stores it, is there on the way to the feature."""
-        return self.is_cut and self.pooling == "class" and self.precision == "float32"
+        return self.pooling == "class" and self.precision == "float32"
 
     def with_views(self, batch: Batch) -> tuple[Features, Stored]:
         """The features of a batch, to the same bits as without, and what the frozen prefix gave on the way."""
@@ -79,8 +79,6 @@ class FeatureNetwork:
     def _features(self, batch: Tensor) -> Tensor:
         if self._fast_suffix() is not None:
             return self._suffix(self.backbone.prefix(batch))
-        if self.pooling == "class" and not self.is_cut:
-            return uncut_features(self.model, batch)
         return self.backbone(batch, self.pooling)
 
     def _suffix(self, stored: Stored) -> Tensor:

@@ -1,14 +1,12 @@
 """timm, imported so that it works beside every build of torch. All other modules take timm from here.
 
-timm imports torchvision. Where only torchvision's CUDA build can be had beside the CPU build of torch (as when the
-place that offers CPU builds is out of reach), its binary part does not load, and its import stops at two operators of
-object detection that this part would have declared. timm uses neither. So after that failure, and no other, they are
-declared here without an implementation. `scripts/install` takes the fitting build of torchvision where there is one.
+timm imports torchvision. If torchvision is a CUDA build and torch a CPU build, as on machines that cannot reach the
+index of CPU builds, the import fails at two operators of object detection, which timm does not use. After that failure,
+and no other, they are declared here without an implementation.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Any, TypeAlias
 
 import torch
@@ -19,8 +17,6 @@ try:
 except RuntimeError as error:
     if "operator torchvision::" not in str(error):
         raise
-    for _left in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
-        del sys.modules[_left]  # half an import would be taken for the whole
     _declared = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
     for _operator in ("nms", "qnms"):
         _declared.define(f"{_operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

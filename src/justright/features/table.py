@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,13 +18,12 @@ from justright.features.store import (
     Header,
     StoredRows,
     StoreMismatchError,
-    StoreWriter,
     begin_store,
     data_fingerprint,
     mapped,
-    read_bad_rows,
     read_quarantine,
     read_store,
+    write_store,
 )
 from justright.utils.errors import DataError
 from justright.utils.remote import Place, place_of
@@ -107,18 +106,18 @@ class FeatureTable:
         return {label: name or str(label) for label, name in pairs if label != UNLABELED}
 
     @cached_property
-    def quarantined(self) -> list[Quarantined]:
-        """The images that were set aside when the features were computed."""
-        return [] if self.path is None else read_quarantine(self.path)
+    def bad_rows(self) -> dict[int, Quarantined]:
+        """The bad images, by their position among the images that the features were computed from."""
+        return {} if self.path is None else read_quarantine(self.path)
 
-    @cached_property
-    def bad_rows(self) -> dict[int, tuple[str, str]]:
-        """The same images, kind and reason, by their position among the images that the features were computed from."""
-        return {} if self.path is None else read_bad_rows(self.path)
+    @property
+    def quarantined(self) -> list[Quarantined]:
+        """The bad images in order."""
+        return list(self.bad_rows.values())
 
     def from_row(self, start: int) -> FeatureTable:
         """The rows from this one on, mapped where the table is."""
-        features = self.features[start:] if self.path is None else mapped(self.path, self.header, start, len(self))
+        features = self.features[start:] if self.path is None else mapped(self.path, self.header, len(self), start)
         return self._part(features, self.index.slice(start))
 
     def take(self, rows: Sequence[int] | Int[Array, " rows"]) -> FeatureTable:
@@ -138,28 +137,24 @@ class FeatureTable:
         return FeatureTable(self.features, pa.table(kept | blank), self.header, self.path)
 
     def write(self, path: Place | str, overwrite: bool = False) -> FeatureTable:
-        """Write the table as a store and open it; one that is there must hold these features, or begin with them."""
+        """Write the table as a store and open it; one that is there must hold these features."""
         place = place_of(path)
-        if begin_store(place, self.header, overwrite):
-            there = FeatureTable.open(place)
-            self._require_same(place, there.features)
-            return there
-        with StoreWriter(place, self.header) as writer:
-            self._require_same(place, writer.read(np.arange(writer.n_rows)))
-            for start in range(writer.n_rows, len(self), BLOCK_ROWS):
-                writer.add(self.features[start : start + BLOCK_ROWS], {})
-            writer.finish(self.index, self.quarantined)
-        return FeatureTable.open(place)
-
-    def _require_same(self, path: Place, there: StoredRows) -> None:
-        """Ids may be anyone's: equal ones do not mean equal features."""
-        for start in range(0, len(there), BLOCK_ROWS):
-            mine, other = (each[start : min(start + BLOCK_ROWS, len(there))] for each in (self.features, there))
-            if not np.array_equal(mine, other, equal_nan=True):
+        if not begin_store(place, self.header, overwrite):
+            write_store(place, self.header, row_blocks(self.features), self.index, self.bad_rows)
+            return FeatureTable.open(place)
+        there = FeatureTable.open(place)
+        for mine, other in zip(row_blocks(self.features), row_blocks(there.features), strict=True):
+            if not np.array_equal(mine, other, equal_nan=True):  # ids may be anyone's: equal ones prove nothing
                 raise StoreMismatchError(
-                    f"{path} holds other features under the same ids",
+                    f"{place} holds other features under the same ids",
                     advice="name another place, or replace it with overwrite",
                 )
+        return there
+
+
+def row_blocks(features: StoredRows) -> Iterator[FeatureRows]:
+    """Features in order, some rows at a time."""
+    return (features[start : start + BLOCK_ROWS] for start in range(0, len(features), BLOCK_ROWS))
 
 
 def labeled_and_target(labeled: FeatureTable, target: FeatureTable) -> tuple[Float[Array, "images dim"], Labels]:

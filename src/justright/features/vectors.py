@@ -18,8 +18,8 @@ from justright.data.vectors import vectors_of
 from justright.features.backbone import Backbone
 from justright.features.cuts import Cut, Stored
 from justright.features.extract import store_index
-from justright.features.store import Header, StoreWriter, begin_store, data_fingerprint
-from justright.features.table import BLOCK_ROWS, FeatureTable
+from justright.features.store import Header, begin_store, data_fingerprint, write_store
+from justright.features.table import FeatureTable, row_blocks
 from justright.features.views import Views
 from justright.utils.errors import DataError
 from justright.utils.hashing import hash_value
@@ -89,10 +89,7 @@ def store_vectors(images: ImageSet, network: VectorNetwork, out: Place | str) ->
     rows = vectors_of(images) if len(images) else np.zeros((0, network.dim), np.float32)
     if rows.shape[1] != network.dim:
         raise DataError(f"vectors of {rows.shape[1]} numbers", expected=f"{network.dim}, as in the run")
-    with StoreWriter(place, header) as writer:
-        for start in range(writer.n_rows, len(rows), BLOCK_ROWS):
-            writer.add(rows[start : start + BLOCK_ROWS], {})
-        writer.finish(store_index(images, ids, np.arange(len(images)), place), [])
+    write_store(place, header, row_blocks(rows), store_index(images, ids, np.arange(len(images)), place))
     return FeatureTable.open(place, verify=False)
 
 

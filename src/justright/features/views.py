@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +15,19 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from justright.data.image_set import ImageSet
-from justright.data.transforms import ImageRecipe, Pixels, Transform, draw_view, to_pixels, transform_named
+from justright.data.transforms import (
+    ImageRecipe,
+    Pixels,
+    Plain,
+    Transform,
+    describe,
+    draw_view,
+    to_pixels,
+    transform_named,
+)
 from justright.features.backbone import Backbone
-from justright.features.choices import BankPrecision
+from justright.features.cache import Ids
+from justright.features.choices import BATCH_SIZE, BankPrecision
 from justright.features.cuts import Stored
 from justright.utils.errors import BadImageError, DataError
 from justright.utils.parallel import n_cores
@@ -95,6 +106,31 @@ def unpack(records: Sequence[np.void], names: Sequence[str]) -> Stored:
             place[...] = record[name]
         parts.append(torch.from_numpy(gathered).float())
     return tuple(parts)
+
+
+def view_key(
+    backbone: Backbone, transform: Transform, seed: int, precision: BankPrecision, batch_size: int = BATCH_SIZE
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The section of `KeptBanks` for views drawn in one way: all that their bytes depend on, and a summary."""
+    drawn = {"transform": describe(transform)} | ({} if isinstance(transform, Plain) else {"seed": seed})
+    key = {
+        "backbone": backbone.name,
+        "prefix_fingerprint": backbone.prefix_fingerprint,
+        "runtime": backbone.runtime,
+        "recipe": backbone.recipe.as_dict(),
+        "tensors": dict(zip(backbone.stored_names, map(list, backbone.stored_shapes), strict=True)),
+        "precision": precision,
+        "batch_size": batch_size,
+    }
+    about = {"backbone": backbone.name, "transform": type(transform).__name__.lower(), "precision": precision}
+    return key | drawn, about
+
+
+def view_ids(ids: Ids, number: int) -> Ids:
+    """The ids under which a section keeps one view of each image."""
+    words = ids.view("<u8").reshape(-1, 2).copy()
+    words[:, 1] += np.uint64(number)
+    return words.reshape(-1).view("S16")
 
 
 class Views(ABC):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
 from justright.utils.errors import DataError
@@ -39,12 +37,11 @@ def row_norms(features: Float[Array, "images dim"]) -> Float[Array, " images"]:
     return np.concatenate(norms) if norms else np.zeros(0)
 
 
-def unit_rows(features: Float[Any, "images dim"]) -> Float[Any, "images dim"]:
-    """Scale each row of an array or tensor to length 1, in at least single precision; a row of zeros stays."""
-    xp = array_namespace(features)
-    wide = features if features.dtype in (xp.float32, xp.float64) else xp.astype(features, xp.float32)
-    length = xp.linalg.vector_norm(wide, axis=1, keepdims=True)
-    return wide / xp.where(length > 0, length, xp.ones_like(length))
+def unit_rows(features: Float[Array, "images dim"]) -> Float[Array, "images dim"]:
+    """Scale each row to length 1, in at least single precision; a row of zeros stays."""
+    wide = features if features.dtype == np.float64 else features.astype(np.float32, copy=False)
+    length = np.linalg.norm(wide, axis=1, keepdims=True)
+    return wide / np.where(length > 0, length, 1)
 
 
 class ClassSums:

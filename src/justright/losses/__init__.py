@@ -1,7 +1,7 @@
-"""What training minimizes: small modules, tensors in, a scalar out.
+"""Losses and heads: small modules, tensors in, a scalar out.
 
-Every loss takes the whole batch as views x images and labels with -1 for an unlabeled image, and none of them knows of
-processes. Several processes gather rows, labels and weights first, with gradients, and then hold the global batch each.
+Every loss takes the whole batch as views x images, and labels with -1 for an unlabeled image. Several processes gather
+the whole batch before they call it, so that no loss deals with processes.
 """
 
 from justright.losses.classification import DistillationLoss, SimGCDObjective, SimGCDSettings, WeightedCrossEntropy

@@ -1,4 +1,4 @@
-"""The losses of the classifier: the labels, each image counted by its weight, and what it says of another view."""
+"""Losses of the classifier: weighted cross-entropy on labels, and self-distillation between views."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SimGCDSettings(ContrastiveSettings):
 
 
 class WeightedCrossEntropy(nn.Module):
-    """Teach the classifier the labels it may see, each image counted by its weight. Eq. 4.
+    """Cross-entropy on the labels, each image counted by its weight. Eq. 4.
 
     mean_i  w_i * -log softmax(logits_i / temperature_student)[y_i]
 
@@ -59,7 +59,7 @@ class WeightedCrossEntropy(nn.Module):
 
 
 class DistillationLoss(nn.Module):
-    """Predict what the teacher says of another view, using all categories on average. Eq. 5.
+    """Predict the teacher's output for another view, using all categories on average. Eq. 5.
 
     mean_i  -sum_k q_i'k log p_ik  -  epsilon H(p_bar),     H(p) = -sum_k p_k log p_k
 
@@ -86,7 +86,7 @@ class DistillationLoss(nn.Module):
         return guided - self.entropy_scale * self.mean_entropy(logits)
 
     def mean_entropy(self, logits: StudentLogits) -> Scalar:
-        """H(p_bar), from 0 where all rows agree on one category to log K where all categories share alike."""
+        """H(p_bar), from 0 if all rows have one category to log K if all categories are used equally."""
         log_p = log_probability(logits, self.temperature_student).flatten(0, 1)
         # The mean is taken among logarithms: p_bar may underflow to 0, where p log p gives NaN and its gradient too.
         log_p_bar = log_p.logsumexp(dim=0) - math.log(len(log_p))

@@ -1,4 +1,4 @@
-"""The contrastive losses: an image is its own class, or of the class of its label, each counted by its weight."""
+"""Contrastive losses: self-supervised, where each image is its own class, and supervised by weighted labels."""
 
 from __future__ import annotations
 

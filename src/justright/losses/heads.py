@@ -1,7 +1,4 @@
-"""What is learned on top of a backbone: the projection head and the prototype classifier.
-
-Both count learned vectors by their direction only: a linear layer without lengths.
-"""
+"""Heads on top of a backbone: the projection head and the prototype classifier."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ def cosine_logits(
 
 
 def random_vectors(n_vectors: int, dim: int, generator: Generator | None) -> nn.Parameter:
-    """Vectors drawn as torch draws those of a linear layer: their length does not act, but sets how fast they turn."""
+    """Vectors drawn as the weights of torch's linear layer; only their direction acts, their length slows learning."""
     bound = dim**-0.5
     return nn.Parameter(torch.empty(n_vectors, dim).uniform_(-bound, bound, generator=generator))
 
@@ -66,13 +63,12 @@ class ProjectionHead(nn.Module):
 
 
 class PrototypeClassifier(nn.Module):
-    """How close a feature lies to each prototype, and which category is therefore likely. Eq. 3.
+    """Cosine similarity of a feature to each prototype. Eq. 3.
 
     p_k = softmax_k((h / |h|) . (c_k / |c_k|) / temperature)
 
-    It gives the cosines in [-1, 1]; the losses divide by their own temperatures and take the softmax
-    (`losses.classification.log_probability`). There is no bias.
-    Both lengths are divided away, so a category seen often cannot win by a long prototype.
+    It returns the cosines in [-1, 1]; the losses divide by their own temperatures and take the softmax
+    (`losses.classification.log_probability`). There is no bias, and the length of a prototype has no effect.
     """
 
     def __init__(self, n_categories: int, dim: int, generator: Generator | None = None):

@@ -1,4 +1,4 @@
-"""The losses of CMS: views move one step of mean shift towards their neighbors, and there the two of an image meet."""
+"""Losses of CMS: the contrastive loss after one step of mean shift towards the neighbors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class MeanShiftLoss(nn.Module):
         row = torch.arange(2 * n_images, device=z.device)
         other_view = row.roll(n_images)
         near = logits[row, other_view]
-        if n_images == 1:  # with nothing to be told from
+        if n_images == 1:  # there are no negatives
             return -near.mean()
         is_own = (row[:, None] == row) | (other_view[:, None] == row)
         return (logits.masked_fill(is_own, -torch.inf).logsumexp(dim=1) - near).mean()

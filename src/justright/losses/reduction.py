@@ -1,4 +1,4 @@
-"""What all losses share: the precision they compute in, and how values of single images become one number."""
+"""Shared by all losses: their precision, and the weighted mean over images."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Projections = Float[Tensor, "2 batch dim"]
 
 
 class LossParts(NamedTuple):
-    """What a step minimizes, and the terms it is made of, before their shares and without gradient, for the log."""
+    """The loss of a step, and its terms for the log, unscaled and without gradient."""
 
     total: Scalar
     terms: dict[str, Tensor]
@@ -29,7 +29,7 @@ def at_least_float32(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
 
 
 def labeled_mean(values: Float[Tensor, "views batch"], labels: Labels, weight: Weights) -> Scalar:
-    """The weighted mean over the views of the labeled images B_l: here, and only here, the weights act.
+    """The weighted mean over the views of the labeled images B_l. Weights act only here.
 
     1 / (views |B_l|) * sum_{i in B_l} w_i v_i
 

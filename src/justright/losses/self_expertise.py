@@ -1,4 +1,4 @@
-"""The losses of SelEx: a hierarchy of clusters says what is alike at every level, and what must be told apart."""
+"""Losses of SelEx: a hierarchy of clusters sets which images attract and which repel each other at every level."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def distance_logits(rows: Float[Tensor, "rows dim"], temperature: float) -> Floa
     In at least single precision, whatever precision comes in.
     """
     with torch.autocast(rows.device.type, enabled=False):
-        wide = rows.double()  # near rows differ by little, of which a product in single precision would leave nothing
+        wide = rows.double()  # differences of near rows would be lost in single precision
         norms = wide.square().sum(dim=1)
         squared = (norms[:, None] + norms - 2 * wide @ wide.T).clamp(min=0.0) + ROUNDING
         itself = torch.eye(len(rows), dtype=torch.bool, device=rows.device)
@@ -77,14 +77,14 @@ class HierarchyLoss(nn.Module):
 
 
 class SmoothedContrastiveLoss(nn.Module):
-    """Tell views apart, most of all those whose clusters are close.
+    """Separate views, most of all those whose clusters are close.
 
         mean_i  -sum_{n != i} T_in log softmax_{n != i}(-|v_i - v_n| / tau_u)[n]
         T_in = (1 - smoothing) 1(n = i') + smoothing q_in,     q_in = apart_in / sum_m apart_im
 
-    i runs over both views of all images, i' is the other view of i, and v is the projection at length 1. What lies in
-    another cluster may be near, what lies in the same one must be told apart. Where no image lies in another cluster
-    the target is i' alone. Weights do not act on it.
+    i runs over both views of all images, i' is the other view of i, and v is the projection at length 1. Images of
+    other clusters may be near, images of the same cluster are separated. If no image is in another cluster, the target
+    is i' alone. Weights do not act on it.
     """
 
     def __init__(self, settings: SelExSettings | None = None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,15 +19,20 @@ from justright.report.compared_runs import Agreement, ComparedRun, ScoreChange, 
 from justright.report.drawing import COLORS, INK, LINE, name_rows, quiet_panels
 from justright.report.elements import Missing, Name, Table, Values, attempt, optional, plain, read_parts, render, short
 from justright.report.run_figures import draw_errors, draw_training
-from justright.report.run_parts import judged, percent
+from justright.report.run_parts import judged, percent, simple_texts
+from justright.report.run_report import NAME as REPORT
+from justright.report.run_report import write_report
 from justright.runs.run_folder import RunFolder
+from justright.utils.context import track
 from justright.utils.errors import DataError
 from justright.utils.files import write_text
+from justright.utils.parallel import in_process, n_cores, open_processes
 
 BASELINES = {"own": "own labels alone", "none": "no selection"}  # the first available one is the baseline
 MOST_CLASSES = 300  # classes with the largest differences of weights
 MOST_RUNS = 40  # of the figure of scores
 MOST_DRAWN = 12  # runs in the figures of errors and training
+MOST_EXPECTED = 6  # runs whose expected accuracy is on the first screen; the table of scores has all
 
 
 @dataclass(frozen=True)
@@ -133,6 +139,24 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
     write_text(out, ComparisonPage(comparison).html())
 
 
+def write_pages(runs: Mapping[str, RunFolder], out: Path) -> list[Path]:
+    """Write the comparison of runs to `out` and a report into each run, several pages at a time; returns all paths."""
+    paths = {name: run.path for name, run in runs.items()}
+    pages = [(paths, out), *(({name: path}, path / REPORT) for name, path in paths.items())]
+    with open_processes(n) if (n := min(n_cores(), len(pages))) > 1 else nullcontext(in_process) as engine:
+        return list(track(engine(_write_page, pages), len(pages), "pages"))
+
+
+def _write_page(page: tuple[Mapping[str, Path], Path]) -> Path:
+    """Write one page: the report of a run, or the comparison of several."""
+    runs, out = {name: RunFolder(path) for name, path in page[0].items()}, page[1]
+    if len(runs) == 1:
+        (run,) = runs.values()
+        return write_report(run, out)
+    write_comparison(Comparison(tuple(ComparedRun(name, run) for name, run in runs.items())), out)
+    return out
+
+
 @dataclass(frozen=True)
 class ComparisonPage:
     """Reads the values of each part of the page."""
@@ -166,7 +190,11 @@ class ComparisonPage:
         ends = [*ranked[:1], *(ranked[1:] and ranked[-1:])]
         judged_runs = [(run.name, run.scores) for run in self.comparison.runs if run.scores is not None]
         best = max(judged_runs, key=lambda run: run[1].all, default=None)
+        simple = next(filter(None, (simple_texts(run.run) for run in self.comparison.runs)), {})
         return {
+            "expected": [(Name(run.name), str(run.run.expected)) for run in self._with_expectation()[:MOST_EXPECTED]],
+            "n_more_expected": max(0, len(self._with_expectation()) - MOST_EXPECTED),
+            "simple": simple,
             "n_better": sum(each.low > 0 for _, each in changes),
             "n_worse": sum(each.high < 0 for _, each in changes),
             "n_settings": len(changes),
@@ -176,6 +204,10 @@ class ComparisonPage:
             "figure": draw_scores(self.comparison) if judged_runs else None,
             "pairs": self._least_and_most_agreement(),
         }
+
+    def _with_expectation(self) -> list[ComparedRun]:
+        """The runs that expect an accuracy: those with calibrated confidences."""
+        return [run for run in self.comparison.runs if run.run.expected is not None]
 
     def _least_and_most_agreement(self) -> list[tuple[Name, Name, str]]:
         """The pairs of runs that agree least and most."""
@@ -192,11 +224,18 @@ class ComparisonPage:
 
     def scores(self) -> Values | None:
         rows = [
-            (Name(run.name), *(percent(run.scores, group) for group in GROUPS), run.scores.nmi, run.scores.ari)
+            (
+                Name(run.name),
+                "" if run.run.expected is None else str(run.run.expected),
+                *(percent(run.scores, group) for group in GROUPS),
+                run.scores.nmi,
+                run.scores.ari,
+            )
             for run in self.comparison.runs
             if run.scores is not None
         ]
-        return {"accuracies": Table(("run", "All %", "Old %", "New %", "NMI", "ARI"), rows)} if rows else None
+        columns = ("run", "expected right", "All %", "Old %", "New %", "NMI", "ARI")
+        return {"accuracies": Table(columns, rows)} if rows else None
 
     def seeds(self) -> Values | None:
         rows = [

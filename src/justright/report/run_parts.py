@@ -60,12 +60,16 @@ def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageI
     return {
         "sentence": sentence(run.predictions, views, run.expected, run.about.get("calibrated_on", "")),
         "n_wrong": None if run.expected is None else run.expected.n - run.expected.expected,
-        "accuracies": {name: percent(scores, name) for name in GROUPS} if scores else {},
+        "accuracies": {name: percent(scores, name) for name in GROUPS if math.isfinite(getattr(scores, name))}
+        if scores
+        else {},
+        "simple": simple_texts(run) if scores else {},
         "notes": run.about.get("notes", []),
         "largest": [
-            (picture, Name(view.category.name), view.n_images, nearest_words(view))
+            (picture, Name(view.category.name), view.n_images, view.purity, nearest_words(view))
             for view, picture in zip(largest, page_images.sheets(orders), strict=True)
         ],
+        "is_calibrated": run.expected is not None,
         "n_new": len(new),
         "selected": "" if saved is None else saved.weighed.summary(),
         "figures": {} if saved is None else draw_selection(saved.weighed),
@@ -137,10 +141,20 @@ def scores_part(run: RunFolder) -> Values:
     return {"scores": scores, "accuracies": Table(columns, rows), "baselines": _baselines(run, scores)}
 
 
+def simple_scores(run: RunFolder) -> dict[str, dict[str, Any]]:
+    """The scores of simple methods on frozen features, by name; empty if they were not computed."""
+    return (run.about.get("check") or {}).get("baselines") or {}
+
+
+def simple_texts(run: RunFolder) -> dict[str, str]:
+    """The share of right images of the best-known simple methods in percent, by name; the table of scores has all."""
+    found = simple_scores(run)
+    return {name: f"{100 * found[name]['all']:.1f}\u00a0%" for name in ("k-means", "Ward") if name in found}
+
+
 def _baselines(run: RunFolder, scores: Scores) -> Table | None:
     """The run compared with simple methods on frozen features, if they were scored."""
-    found = (run.about.get("check") or {}).get("baselines")
-    if not found:
+    if not (found := simple_scores(run)):
         return None
     own = {name: getattr(scores, name) for name in GROUPS} | {"names": scores.names}
     rows = []

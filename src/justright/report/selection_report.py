@@ -38,11 +38,10 @@ from justright.report.drawing import (
 )
 from justright.report.elements import Missing, Table, attempt, cut_in_the_middle, render, short
 from justright.report.page_images import data_uri
-from justright.runs.feature_pool import FeaturePool
-from justright.runs.selection import Selection
+from justright.runs.selection import FeaturePool, Selection
 from justright.selection import SELECTORS, SelectionPlot
 from justright.selection.class_weights import closest_first
-from justright.selection.verdict import COLUMNS, Diagnosis
+from justright.selection.diagnosis import Diagnosis
 from justright.utils.errors import JustrightError
 from justright.utils.files import write_text
 from justright.utils.seeding import generator
@@ -237,7 +236,6 @@ def selection_page(
         figures=figures,
         sheet=sheet,
         diagnosis=diagnosis,
-        settings=None if diagnosis is None else Table(COLUMNS, diagnosis.cells()),
         classes=Table(tuple(columns), [[row[name] for name in columns.values()] for row in shown]),
         n_left_out=n_left_out,
     )

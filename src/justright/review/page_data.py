@@ -68,8 +68,10 @@ class PageData:
 
     def about(self) -> dict[str, Any]:
         """Facts that do not change while the page is open."""
+        expected = self.opened.run.expected
         return {
             "run": self.opened.run.path.resolve().name,
+            "expected": "" if expected is None else expected.in_words(),
             "known_classes": self.opened.known_classes,
             "reviewer": self.reviewer,
             "can_split": self.opened.features is not None,

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import Field
 
-from justright.evaluation import HALF_WIDTH, CheckedAccuracy, estimate_accuracy, forecast_looks
+from justright.evaluation import HALF_WIDTH, CheckedAccuracy, estimate_accuracy, forecast_checks
 from justright.review.actions import Action, Cluster, Row
 from justright.review.state import REJECTED, Change, ConflictError, ReviewState, edit
 from justright.utils.errors import DegenerateError
@@ -116,7 +116,7 @@ def n_more_checks(state: ReviewState, confidence: Float[Array, " images"]) -> in
     """Expected number of further checks for an interval of +-HALF_WIDTH; before the first, from the confidences."""
     found = accuracy(state, confidence)
     is_asked = (state.group != REJECTED) & ~state.is_given
-    return found.n_more if found else forecast_looks(confidence[is_asked].astype(np.float64))
+    return found.n_more if found else forecast_checks(confidence[is_asked].astype(np.float64))
 
 
 def accuracy_in_words(state: ReviewState, confidence: Float[Array, " images"]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from justright.discovery.configs import PlannedTraining
 from justright.discovery.learner import MAX_IMAGES_FOR_HEADS as HEADS_IMAGES
 from justright.discovery.learner import N_FRESH as HEADS_VIEWS
 from justright.discovery.loop import MAX_COMPARED as PLATEAU_IMAGES
-from justright.discovery.methods import FIRST_PARTS, METHODS
+from justright.discovery.methods import METHODS
 from justright.estimation.combined import CombinedCounter
 from justright.estimation.spread import SpreadCounter
 from justright.runs.counting import MOST_CHECKED
@@ -31,6 +31,7 @@ IMAGE_BYTES = 550  # memory of one image: its row and its content id as text, me
 EPOCH_BYTES = 600  # the record of one epoch in a checkpoint
 LONG = 120.0  # seconds; no message is printed before shorter runs
 REMAINING = ("bank", "train", "check")  # stages that follow the selection
+STEPS_OF = {"stage1": "of the first training", "heads": "of the heads alone", "": "of training"}
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,11 @@ class Rates:
         """Read the output of `justright plan --json`."""
         try:
             printed = parsed_json(file.read_text(encoding="utf-8"))
-            values: dict[str, Any] = {"about": ""} | dict(printed.get("rates", printed))
-            rates = {field.name: values[field.name] for field in fields(cls)}
-            if all(0 <= value < math.inf for name, value in rates.items() if name != "about"):
-                return cls(**rates)
-        except (ValueError, TypeError, LookupError, AttributeError):  # not JSON, not UTF-8, or other JSON
+            rates = cls(**printed.get("rates", printed))
+            *numbers, _ = asdict(rates).values()
+            if rates != cls() and all(0 <= number < math.inf for number in numbers):
+                return rates
+        except (ValueError, TypeError, AttributeError):  # not JSON, not UTF-8, or other JSON
             pass
         raise JustrightError(f"{file} holds no rates", expected="the output of `justright plan --json`")
 
@@ -87,7 +88,7 @@ class Stage:
     name: str
     seconds: float
     memory: float
-    disk: int = 0
+    disk: int
 
 
 @dataclass(frozen=True)
@@ -128,18 +129,8 @@ class CostPlan:
 
     def steps_text(self) -> str:
         """The steps of all trainings in words; empty if nothing is trained."""
-        names = {"stage1": "of the first training", "heads": "of the heads alone", "": "of training"}
-        text = " and ".join(f"{n:,} steps {names[part]}" for part, n in self.steps().items())
+        text = " and ".join(f"{n:,} steps {STEPS_OF[part]}" for part, n in self.steps().items())
         return f"{text}, for each of {self.work.n_seeds} seeds" if text and self.work.n_seeds > 1 else text
-
-    def _n_fresh_views(self, training: PlannedTraining) -> int:
-        """Views that are drawn during a training and not stored."""
-        config, streams, _ = training
-        if config.views != "fresh":
-            return 0
-        if not training.is_tuned:
-            return HEADS_VIEWS * min(self.work.n_seen, HEADS_IMAGES)
-        return 2 * len(streams) * training.n_steps(self.work.n_seen) * config.batch_size
 
     def training_seconds(self, training: PlannedTraining) -> float:
         """Time of one training of one seed without a time limit.
@@ -148,21 +139,19 @@ class CostPlan:
         """
         work, rates, config = self.work, self.rates, training.config
         method: Any = METHODS[self.spec.method]
-        guide_share = config.guide_share if work.n_guides else 0.0
-        n_drawn = training.n_steps(work.n_seen) * config.batch_size * (1 + guide_share)
+        n_drawn = training.n_steps(work.n_seen) * config.batch_size
+        n_epochs, is_fresh = config.n_epochs or 1, config.views == "fresh"
         n_features, clustering = 0.0, 0.0
+        n_fresh = 2 * len(training.streams) * n_drawn * is_fresh
         if not training.is_tuned:
-            n_views = HEADS_VIEWS if config.views == "fresh" else config.views
-            n_features = n_views * min(work.n_seen, HEADS_IMAGES)
+            n_features = (HEADS_VIEWS if is_fresh else config.views) * min(work.n_seen, HEADS_IMAGES)
+            n_fresh = n_features * is_fresh
         elif config.steady_share and method.has_categories:  # to see whether categories still change
-            n_features = (config.n_epochs or 1) * config.steady_share * min(work.n_target, PLATEAU_IMAGES)
-        elif n_passes := (config.n_epochs or 1) * method.extractions_per_epoch:
+            n_features = n_epochs * config.steady_share * min(work.n_target, PLATEAU_IMAGES)
+        elif n_passes := n_epochs * method.extractions_per_epoch:
             n_features, clustering = n_passes * work.n_seen, n_passes * self._kmeans_seconds(1, work.n_seen)
-        shared = (
-            n_drawn * getattr(rates, training.part or "step")
-            + self._n_fresh_views(training) * rates.view
-            + n_features * rates.tuned
-        )
+        n_drawn *= 1 + (config.guide_share if work.n_guides else 0)
+        shared = n_drawn * getattr(rates, training.part or "step") + n_fresh * rates.view + n_features * rates.tuned
         return shared / work.n_devices + clustering
 
     def _kmeans_seconds(self, n_init: int, n_images: int) -> float:
@@ -200,89 +189,73 @@ class CostPlan:
         limited = [each for each in self.trainings if each.config.minutes and self.training_seconds(each)]
         return min([60 * each.config.minutes / self.training_seconds(each) for each in limited] + [1.0])
 
-    # Disk
+    # Disk and memory
 
     def files(self) -> list[PlannedFiles]:
         """All large files: features, views, checkpoints and the model."""
         work, dim, folder = self.work, self.backbone.dim, self.folder
-        n_features = work.n_images * dim * FLOAT_BYTES
-        # the cache may hold features of other images, so only those of this run are counted
-        n_on_disk = bytes_of(*(folder / f"{part}.features" for part in ("pool", "target")))
-        n_model = FLOAT_BYTES * (self._n_tuned + 2 * work.n_categories * (dim + 1) + dim)
-        n_tuned_features = FLOAT_BYTES * work.n_target * dim
-        checkpoints = [self._checkpoint_bytes(training) for training in self.trainings]
+        n_tuned = sum(tensor.numel() for tensor in self.backbone.tuned_state().values())
+        checkpoints = [self._checkpoint_bytes(training, n_tuned) for training in self.trainings]
         # those of all seeds are kept until the run ends, and the largest is written beside the one it replaces
         n_checkpoints = work.n_seeds * N_KEPT * sum(checkpoints) + max(checkpoints, default=0)
-        is_trained = (folder / "model.safetensors").exists()
-        parts = [seed / part for seed in (folder, *folder.glob("seed-*")) for part in ("", *FIRST_PARTS)]
-        n_saved = n_checkpoints if is_trained else bytes_of(*(part / "checkpoint" for part in parts))
-        n_tuned_on_disk = n_tuned_features if (folder / "tuned.npy").exists() else 0
+        n_features, n_after = (FLOAT_BYTES * n * dim for n in (work.n_images, work.n_target))
+        n_model = FLOAT_BYTES * (n_tuned + 2 * work.n_categories * (dim + 1) + dim)
+        # the cache may hold features of other images, so only those of this run are counted
+        n_extracted = bytes_of(*(folder / f"{part}.features" for part in ("pool", "target")))
+        n_saved = bytes_of(*folder.rglob("checkpoint"))
         return [
-            PlannedFiles("features", "extract", folder, n_features, n_on_disk),
-            PlannedFiles("features", "extract", home() / "features", n_features, n_on_disk),
+            PlannedFiles("features", "extract", folder, n_features, n_extracted),
+            PlannedFiles("features", "extract", home() / "features", n_features, n_extracted),
             *self._view_files(),
             PlannedFiles("checkpoints", "train", folder, n_checkpoints, n_saved),
-            PlannedFiles("the model", "train", folder, n_model, n_model if is_trained else 0),
-            PlannedFiles("tuned features", "train", folder, n_tuned_features, n_tuned_on_disk),
+            PlannedFiles("the model", "train", folder, n_model),
+            PlannedFiles("tuned features", "train", folder, n_after),
         ]
 
     def _view_files(self) -> Iterator[PlannedFiles]:
         from justright.features.cache import KeptBanks
         from justright.features.views import record_type
 
-        stored = KeptBanks().all()
+        stored = KeptBanks().sections()
         for (stream, precision), n_views in self.stored_views().items():
             layout = record_type(self.backbone.stored_names, self.backbone.stored_shapes, precision)  # type: ignore[arg-type]
             same = {"backbone": self.backbone.name, "transform": stream, "precision": precision}
-            same["images"] = self.work.n_images
-            n_on_disk = max((bank["bytes"] for bank in stored if same.items() <= bank.items()), default=0)
             what = f"{n_views} {stream} view{'s' * (n_views > 1)} of each image in {precision}"
             n_bytes = self.work.n_images * n_views * layout.itemsize
+            # of these or of other images: which ones is known once they are read
+            n_on_disk = max((min(n_bytes, bank["bytes"]) for bank in stored if same.items() <= bank.items()), default=0)
             yield PlannedFiles(what, "bank", home() / "banks", n_bytes, n_on_disk)
 
-    def _view_bytes(self) -> int:
-        return sum(each.n_bytes for each in self._view_files())
-
-    def _checkpoint_bytes(self, training: PlannedTraining) -> int:
+    def _checkpoint_bytes(self, training: PlannedTraining, n_tuned: int) -> int:
         """One checkpoint: parameters, momentum, a teacher, the state of the method, and the records of epochs."""
         config, work, dim = training.config, self.work, self.backbone.dim
         guide = work.n_guide_classes * dim if config.guide_share else 0
-        n_trained = config.head_size(dim, work.n_categories) + training.is_tuned * self._n_tuned + guide
+        n_trained = config.head_size(dim, work.n_categories) + training.is_tuned * n_tuned + guide
         n_copies = 2 + (config.has_teacher and training.is_tuned)
         remembered = config.extra_checkpoint_bytes(work.n_seen, work.n_categories, work.n_known) + 8 * PLATEAU_IMAGES
         return FLOAT_BYTES * n_copies * n_trained + remembered + EPOCH_BYTES * (10 + (config.n_epochs or 0))
 
-    @cached_property
-    def _n_tuned(self) -> int:
-        return sum(tensor.numel() for tensor in self.backbone.tuned_state().values())
-
-    def disk_text(self) -> str:
-        """What is still to be written, for a person."""
-        files = [each for each in self.files() if each.n_missing]
-        parts = [f"{each.what} {size_text(each.n_missing)} in {each.folder}" for each in files]
-        total = size_text(sum(each.n_missing for each in files))
-        return f"Writes {total}: {', '.join(parts)}." if parts else "Everything large is on disk already."
-
     def check_disk(self) -> None:
         """Raise if the run does not fit on the disk, and name a setting with which it does."""
-        lacking = self._lacking_bytes()
+        lacking = {} if (self.folder / "model.safetensors").exists() else self._lacking_bytes()
         if not lacking:
             return
-        advice = f"free {size_text(max(lacking.values()))}, or set another --out or JUSTRIGHT_HOME"
-        views = (2, "fresh") if self.trainings else ()
-        fitting = [f"--set views={n}" for n in views if not self._with(views=n)._lacking_bytes()]
-        folders = ", ".join(f"{size_text(lack)} too little is free in {folder}" for folder, lack in lacking.items())
+        files = ", ".join(f"{each.what} {size_text(each.n_missing)} in {each.folder}" for each in self.files())
+        advice = [f"free {size_text(max(lacking.values()))}, or set another --out or JUSTRIGHT_HOME"]
+        for views in (2, "fresh") if self.trainings else ():
+            # settings that lose their effect, such as the precision of views that are not stored, would raise
+            others = {name: value for name, value in self.spec.settings.items() if name != "bank_precision"}
+            if not replace(self, spec=replace(self.spec, settings=others | {"views": views}))._lacking_bytes():
+                advice.insert(0, f"--set views={views}")
+                break
         raise JustrightError(
-            f"there is not enough disk space for this run: {folders}\n{self.disk_text()}",
-            advice=", or ".join([*fitting[:1], advice]),
+            "there is not enough disk space for this run: "
+            + ", ".join(f"{size_text(lack)} too little is free in {folder}" for folder, lack in lacking.items()),
+            expected=f"disk space for {files}",
+            advice=", or ".join(advice),
         )
 
-    def _with(self, **settings: Any) -> CostPlan:
-        # settings that lose their effect, such as the precision of views that are not stored, would raise
-        kept = {name: value for name, value in self.spec.settings.items() if name != "bank_precision"}
-        return replace(self, spec=replace(self.spec, settings=kept | settings))
-
-    def _lacking_bytes(self) -> Mapping[Path, int]:
+    def _lacking_bytes(self) -> dict[Path, int]:
         """Missing bytes of each disk that is too small, by a folder on it."""
         needed: Counter[int] = Counter()
         folder_on: dict[int, Path] = {}
@@ -293,13 +266,10 @@ class CostPlan:
         lacking = {folder: needed[disk] - shutil.disk_usage(folder).free for disk, folder in folder_on.items()}
         return {folder: n_bytes for folder, n_bytes in lacking.items() if n_bytes > 0}
 
-    # All together
-
     def stages(self) -> list[Stage]:
         """The costs of each stage, in the order in which they run."""
-        n, memory = self.work.n_images, self.rates.memory
+        n, memory, seconds = self.work.n_images, self.rates.memory, self.seconds()
         listed, features = memory + n * IMAGE_BYTES, n * self.backbone.dim * FLOAT_BYTES
-        seconds = self.seconds()
         held = {"train": listed + features, "estimate": memory}
         if seconds["estimate"]:
             axes = n * CombinedCounter.n_axes * FLOAT_BYTES
@@ -315,6 +285,8 @@ class CostPlan:
         memory = max(stage.memory for stage in stages)
         return Stage("all", self.total_seconds, memory, sum(stage.disk for stage in stages))
 
+    # Messages
+
     def to_json(self) -> dict[str, Any]:
         """The costs and rates as plain values."""
         return {
@@ -325,70 +297,48 @@ class CostPlan:
             "rates": asdict(self.rates),
         }
 
-    # Messages
-
-    def advice(self) -> list[str]:
-        """A warning if training is too short, and options that make the run cheaper."""
-        advice = [*self.too_short(), f"Cheaper: {', '.join(self._cheaper())}."]
-        if self.trainings and self._view_bytes() > sum(each.n_bytes for each in self.files()) / 2:
-            fewer = size_text(self._with(views=2)._view_bytes())
-            advice.append(f"Views take {size_text(self._view_bytes())} of disk; with --set views=2 {fewer}.")
-        return advice
-
-    def too_short(self) -> list[str]:
-        """A warning if training has time for too few of its steps to be useful."""
-        if self.trained_share >= LEAST_TRAINED:
-            return []
-        n_seeds = self.work.n_seeds
-        minutes, seeds = self.config.minutes * n_seeds, f", shared by {n_seeds} seeds," if n_seeds > 1 else ""
-        return [
-            f"--minutes {minutes:g}{seeds} leaves time for about {self.trained_share:.0%} of the steps. With less than "
-            f"{LEAST_TRAINED:.0%}, training is often worse than none: use --minutes "
-            f"{minutes * LEAST_TRAINED / self.trained_share:.2g} or more{', fewer --seeds' if seeds else ''}, or "
-            "--method kmeans."
-        ]
-
     def message(self, is_resumed: bool = False) -> str:
         """A message before a run that is long or trains too briefly; empty for other runs.
 
         is_resumed: features, K and weights are computed already.
         """
-        steps = self.steps_text()
-        if self.work.n_devices > 1:  # nothing is measured while other processes wait
-            return f"{steps[:1].upper()}{steps[1:]}." if steps else ""
+        work, steps = self.work, self.steps_text()
+        if work.n_devices > 1:  # nothing is measured while other processes wait
+            return steps and f"{steps}."
         if self.total_seconds < LONG:
-            return " ".join(self.too_short())
+            return self.too_short()
+        steps = steps or "no training"
         if is_resumed:
             seconds = sum(self.seconds()[stage] for stage in REMAINING)
-            text = f"{self.work.n_categories:,} categories: {steps or 'no training'}, up to {time_text(seconds)}."
-            return " ".join([text, *self.too_short()])
-        n_fresh = self.work.n_seeds * sum(map(self._n_fresh_views, self.trainings))
-        n_views = sum(self.stored_views().values()) * self.work.n_images + n_fresh
-        if steps and not self.work.is_k_known:
-            steps += f"; {self.work.n_categories:,} categories are a guess until K is estimated"
-        counts = ", ".join(filter(None, [f"{self.work.n_images:,} images", f"{n_views:,} views of them", steps]))
-        text = f"This takes up to {time_text(self.total_seconds)}: {counts}; less if features or views are cached."
-        return " ".join([text, f"Cheaper: {', '.join(self._cheaper())}.", *self.too_short()])
+            return f"{work.n_categories:,} categories: {steps}, up to {time_text(seconds)}. {self.too_short()}".strip()
+        guess = "" if work.is_k_known else f"; {work.n_categories:,} categories are a guess until K is estimated"
+        time = f"This takes up to {time_text(self.total_seconds)}: {work.n_images:,} images, {steps}{guess}"
+        return f"{time}; less if features or views are cached. {self.advice()}"
 
-    def _cheaper(self) -> list[str]:
-        """Options that make the whole run shorter, with the time of each."""
+    def advice(self) -> str:
+        """Options that make a run cheaper, and a warning if training is too short."""
         from justright.features.automatic import CHEAPEST, CPU_COST
 
-        options = []
-        if self.trainings:
-            minutes = max(1.0, round(self.seconds()["train"] / 60 / 3, 0))
-            shorter = self._with(minutes=minutes)
-            if shorter.total_seconds < 0.9 * self.total_seconds and not shorter.too_short():
-                options.append(f"--minutes {minutes:g} ({time_text(shorter.total_seconds)})")
-            fewer = self._with(views=2)
-            if fewer.total_seconds < 0.9 * self.total_seconds:
-                options.append(f"--set views=2 ({time_text(fewer.total_seconds)})")
-        cost = CPU_COST.get(self.backbone.name, 1.0)
-        if self.backbone.device.type == "cpu" and cost > 1:
-            options.append(f"--backbone {CHEAPEST} ({time_text(self.total_seconds / cost)})")
-        if not self.work.is_k_known:
-            options.append("--k, if you know the number of categories")
-        return [*options, "--method kmeans, which does not train" if self.trainings else "fewer images"]
+        options = ["--set views=2", "--method kmeans"] if self.trainings else []
+        if self.trainings and not self.too_short():
+            options.insert(0, f"--minutes {max(1, round(self.seconds()['train'] / 180))}")
+        if self.backbone.device.type == "cpu" and CPU_COST.get(self.backbone.name, 1.0) > 1:
+            options.append(f"--backbone {CHEAPEST}")
+        options.append("fewer images" if self.work.is_k_known else "--k, if you know the number of categories")
+        return f"Cheaper: {', '.join(options)}. {self.too_short()}".strip()
+
+    def too_short(self) -> str:
+        """A warning if training has time for too few of its steps to be useful; else empty."""
+        if self.trained_share >= LEAST_TRAINED:
+            return ""
+        n_seeds = self.work.n_seeds
+        minutes, seeds = self.config.minutes * n_seeds, f", shared by {n_seeds} seeds," if n_seeds > 1 else ""
+        return (
+            f"--minutes {minutes:g}{seeds} leaves time for about {self.trained_share:.0%} of the steps. With less than "
+            f"{LEAST_TRAINED:.0%}, training is often worse than none: use --minutes "
+            f"{minutes * LEAST_TRAINED / self.trained_share:.2g} or more{', fewer --seeds' if seeds else ''}, or "
+            "--method kmeans."
+        )
 
 
 def time_text(seconds: float) -> str:

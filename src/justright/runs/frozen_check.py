@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from justright.clustering import SemiSupKMeans
 from justright.clustering.baselines import BASELINES, MOST_ROWS, FrozenFeatures, simple_clusters
 from justright.clustering.principal import in_directions, principal_directions
-from justright.data.pool import OWN
 from justright.evaluation import evaluate
 from justright.evaluation.files import JudgedPredictions, classes_named
 from justright.evaluation.scores import GROUPS
 from justright.features.table import FeatureTable
-from justright.geometry import evenly_spaced
-from justright.runs.run_folder import RunFolder
-from justright.utils.types import UNLABELED, Array, Labels, Mask
+from justright.utils.types import UNLABELED, Array
 
 MOST_IMAGES = 20_000  # target images that are clustered
 N_COMPARED = 2_000  # of these for the silhouette, which takes quadratic time
@@ -32,38 +30,23 @@ LEAST_USED = 0.8
 LEAST_TRAINED = 0.2
 LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT = 0.9, 0.95
 
-ScoresByMethod = dict[str, dict[str, Any]]  # All, Old, New, and the same three under "names"
-
+Clusters = Int[Array, " target"]
 FROZEN, SIMPLE = "k-means on frozen features", "simple methods on frozen features"
-KEPT = ("found_again", "n_held_out", "silhouette", "used", "scores", "trained_share", "baselines", "simple")
+KEPT = ("n_held_out", "silhouette", "used", "trained_share", "baselines", "simple")  # fields in run.json
 
 
 @dataclass(frozen=True, eq=False)
 class FrozenCheck:
-    """Evidence for the trained result and for k-means on frozen features; pairs have the trained one first.
+    """Evidence for the trained result and for k-means on frozen features; pairs have the trained one first."""
 
-    Attributes:
-        found_again: accuracy on held-out labeled images; None if there are none.
-        n_held_out: number of held-out images.
-        silhouette: of the clusters of the target, each in its own features, both in principal directions if k-means
-            uses them.
-        used: number of categories with images after training, and of all categories.
-        trained_share: share of the planned epochs that there was time for; 1 unless `minutes` ended training.
-        clusters: of k-means for the `clustered_rows` of the target; known classes first.
-        scores: All, Old and New of k-means if the truth is known; not used for the recommendation.
-        baselines: the same for every simple method, also with names; None if they were not computed.
-        simple: the silhouette of every simple method in the features of k-means; None if they were not computed.
-    """
-
-    found_again: tuple[float, float] | None
-    n_held_out: int
-    silhouette: tuple[float, float]
-    used: tuple[int, int]
-    clusters: Int[Array, " clustered"] = field(repr=False)
-    scores: dict[str, object] | None = None
-    trained_share: float = 1.0
-    baselines: ScoresByMethod | None = None
-    simple: dict[str, float] | None = None
+    held_out_accuracy: tuple[float, float] | None  # of held-out labeled images; None if there are none
+    n_held_out: int  # number of held-out images
+    silhouette: tuple[float, float]  # of target clusters, each in its own features, in principal directions or not
+    used: tuple[int, int]  # number of categories with images after training, and of all categories
+    n_used_by_kmeans: int  # number of clusters with images
+    trained_share: float = 1.0  # of the planned epochs; below 1 if `minutes` ended training
+    baselines: dict[str, dict[str, Any]] | None = None  # `baseline_scores`, if the truth is known; only reported
+    simple: dict[str, float] | None = None  # silhouettes of the simple methods in the features of k-means
 
     @property
     def best_simple(self) -> tuple[str, float]:
@@ -75,8 +58,8 @@ class FrozenCheck:
     @property
     def is_worth_it(self) -> bool:
         """Whether the trained result is recommended."""
-        if self.found_again is not None:
-            trained, frozen = self.found_again
+        if self.held_out_accuracy is not None:
+            trained, frozen = self.held_out_accuracy
             both = (trained + frozen) / 2  # the common accuracy, if training made no difference
             noise = math.sqrt(2 * both * (1 - both) / self.n_held_out)
             if frozen - trained > 2 * noise:
@@ -84,7 +67,7 @@ class FrozenCheck:
         share, used = (LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT) if self.is_cut_short else (LEAST_SHARE, LEAST_USED)
         trained, frozen = self.silhouette[0], self.best_simple[1]
         is_apart = trained >= min(share * frozen, frozen)  # a share of a negative value would be larger than the value
-        return is_apart and self.used[0] >= used * len(np.unique(self.clusters))
+        return is_apart and self.used[0] >= used * self.n_used_by_kmeans
 
     @property
     def is_cut_short(self) -> bool:
@@ -97,8 +80,8 @@ class FrozenCheck:
         best, apart = self.best_simple
         if best != "k-means":
             facts[0] += f", {apart:.2f} {best}"
-        if self.found_again is not None:
-            facts.insert(0, "held-out accuracy: {:.0%} trained, {:.0%} k-means".format(*self.found_again))
+        if self.held_out_accuracy is not None:
+            facts.insert(0, "held-out accuracy: {:.0%} trained, {:.0%} k-means".format(*self.held_out_accuracy))
         if self.used[0] < self.used[1]:
             facts.append(f"{self.used[0]:,} of {self.used[1]:,} categories have images")
         if self.is_cut_short:
@@ -110,33 +93,25 @@ class FrozenCheck:
         advice = ", or more --minutes" if self.is_cut_short else ""
         return f"{problem} ({'; '.join(facts)}): use --method kmeans with another --out{advice}"
 
-    def scored(self, y_true: Labels, is_old: Mask, is_given: Bool[Array, " target"] | None = None) -> FrozenCheck:
-        """Add the accuracy of k-means, from the true labels of the target.
-
-        is_given: target images whose label was given. They are not scored, and y_true does not contain them.
-        """
-        is_given = np.zeros(len(y_true), dtype=bool) if is_given is None else is_given
-        is_judged, rows = judged_rows(clustered_rows(len(is_given)), is_given)
-        found = evaluate(y_true[rows], self.clusters[is_judged], is_old[rows], n_resamples=0).to_dict()
-        return replace(self, scores={group: found[group] for group in GROUPS})
-
     def to_json(self, method: str) -> dict[str, Any]:
         """Plain values."""
-        kept = {name: getattr(self, name) for name in KEPT}
+        kept = {"found_again": self.held_out_accuracy} | {name: getattr(self, name) for name in KEPT}
         return kept | {"recommended": method if self.is_worth_it else "kmeans"}
 
 
-def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable, with_simple: bool = False) -> FrozenCheck:
+def frozen_check(
+    method: Any, pool: FeatureTable, target: FeatureTable, simple: Mapping[str, Clusters] | None = None
+) -> FrozenCheck:
     """Compare the categories of a trained method with k-means on frozen features of the same images.
 
     Parameters:
         method: after `fit`, and after `join` if the answer is the joint one.
         pool, target: features before training.
-        with_simple: compare with all simple methods, unless there are too many images.
+        simple: the result of `simple_results`, to compare with all simple methods.
     """
-    rows, held_out = clustered_rows(len(target)), method.held_out_rows_
-    labels = np.searchsorted(method.known_labels_, pool.labels)  # known class k is cluster k
-    known = method.labeled_rows_
+    rows, known, held_out = clustered_rows(len(target)), method.labeled_rows_, method.held_out_rows_
+    labels = np.full(len(pool), UNLABELED, dtype=np.int64)
+    labels[method.class_rows_] = method.class_labels_
     features = np.concatenate([np.asarray(pool.features[known]), np.asarray(target.features[rows])])
     given = np.concatenate([labels[known], np.where(method.is_given_, method.labels_, UNLABELED)[rows]])
     n_clusters = min(method.n_categories_, len(set(given.tolist()) - {UNLABELED}) + int(np.sum(given == UNLABELED)))
@@ -148,21 +123,20 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable, with_sim
         trained = in_directions(trained, *principal_directions(trained, n_clusters))
     else:
         trained = method.assigner_.compared(trained)
-    clusters = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=method.seed).fit(features, given)
-    found = np.asarray(clusters.labels_[len(known) :])
-    again = None
+    kmeans = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=method.seed).fit(features, given)
+    clusters, compared = np.asarray(kmeans.labels_[len(known) :]), features[len(known) :]
+    accuracy = None
     if len(held_out):
-        again = method.held_out_accuracy_, float(np.mean(clusters.predict(held_out_features) == labels[held_out]))
-    apart = _silhouette(trained, method.labels_[rows]), _silhouette(features[len(known) :], found)
-    used = len(np.unique(method.labels_)), method.n_categories_
-    simple = None
-    if with_simple and len(known) + len(rows) <= MOST_ROWS:
-        numbers = len(method.known_labels_), method.n_categories_
-        given_features = np.asarray(pool.features[known], dtype=np.float32), labels[known]
-        inputs = FrozenFeatures(np.asarray(target.features[rows], dtype=np.float32), *given_features, *numbers)
-        compared = features[len(known) :]
-        simple = {name: _silhouette(compared, simple_clusters(inputs, name)) for name in BASELINES}
-    return FrozenCheck(again, len(held_out), apart, used, found, trained_share=method.trained_share_, simple=simple)
+        accuracy = method.held_out_accuracy_, float(np.mean(kmeans.predict(held_out_features) == labels[held_out]))
+    return FrozenCheck(
+        accuracy,
+        n_held_out=len(held_out),
+        silhouette=(_silhouette(trained, method.labels_[rows]), _silhouette(compared, clusters)),
+        used=(len(np.unique(method.labels_)), method.n_categories_),
+        n_used_by_kmeans=len(np.unique(clusters)),
+        trained_share=method.trained_share_,
+        simple=None if simple is None else {name: _silhouette(compared, each) for name, each in simple.items()},
+    )
 
 
 def clustered_rows(n_target: int) -> Int[Array, " clustered"]:
@@ -181,50 +155,39 @@ def _silhouette(features: Float[Array, "images dim"], cluster: Int[Array, " imag
     return float(silhouette_score(features, cluster, metric="cosine"))
 
 
-def baseline_scores(
-    run: RunFolder, judged: JudgedPredictions, pool: FeatureTable, target: FeatureTable
-) -> ScoresByMethod:
-    """All, Old and New of each of `BASELINES` with the K of the run, also with names.
+def simple_results(
+    method: Any, pool: FeatureTable, target: FeatureTable, own_classes: Collection[str]
+) -> dict[str, Clusters] | None:
+    """The clusters of the target by each of `BASELINES`, with the K of a method; None if there are too many images.
 
-    At most `MOST_ROWS` evenly spaced images of the target and of the labeled images are used.
-
-    Parameters:
-        run: its predictions have K and the known classes.
-        judged: the predictions of the run with the truth.
-        pool, target: features before training.
+    own_classes: names of the labeled classes that the target may show.
     """
-    known = [each.name for each in run.predictions.categories if each.kind == "known"]
-    number = {name: k for k, name in enumerate(known)}
-    names = [(name or "").removeprefix(f"{OWN}/") for name in pool.index["class_name"].to_pylist()]
-    labels = np.array([number.get(name, UNLABELED) for name in names], dtype=np.int64)
-    labeled = np.flatnonzero(labels != UNLABELED)
-    labeled, rows = labeled[evenly_spaced(len(labeled), MOST_ROWS)], evenly_spaced(len(target), MOST_ROWS)
-    features = FrozenFeatures(
-        np.asarray(target.features[rows], dtype=np.float32),
-        np.asarray(pool.features[labeled], dtype=np.float32),
-        labels[labeled],
-        n_known=len(known),
-        n_clusters=len(run.predictions.categories),
-        n_absent=sum(name not in run.own_classes for name in known),
-        seed=int(run.about.get("seed", 0)),
+    if len(method.class_rows_) + len(target) > MOST_ROWS:
+        return None
+    inputs = FrozenFeatures(
+        np.asarray(target.features, dtype=np.float32),
+        np.asarray(pool.features[method.class_rows_], dtype=np.float32),
+        method.class_labels_,
+        n_known=len(method.known_labels_),
+        n_clusters=method.n_categories_,
+        n_absent=sum(each.kind == "known" and each.name not in own_classes for each in method.categories_),
+        seed=method.seed,
     )
-    is_judged, place = judged_rows(rows, judged.is_given)
+    return {name: simple_clusters(inputs, name) for name in BASELINES}
+
+
+def baseline_scores(
+    results: Mapping[str, Clusters], known: Sequence[str], judged: JudgedPredictions
+) -> dict[str, dict[str, Any]]:
+    """All, Old and New of clusters by each method, and the same with names; `known` are the names of known classes.
+
+    Images whose label was given are not scored.
+    """
     named = classes_named(known, judged.class_names) if judged.class_names else None
     found = {}
-    for method in BASELINES:
-        clusters = simple_clusters(features, method)[is_judged]
-        called = None
-        if named is not None:
-            called = np.append(named, UNLABELED)[np.minimum(clusters, len(known))]
-        sides = judged.y_true[place], clusters, judged.is_old[place]
-        scores = evaluate(*sides, called=called, n_resamples=0).to_dict()
+    for method, every in results.items():
+        clusters = every[~judged.is_given]
+        called = None if named is None else np.append(named, UNLABELED)[np.minimum(clusters, len(known))]
+        scores = evaluate(judged.y_true, clusters, judged.is_old, called=called, with_intervals=False).to_dict()
         found[method] = {each: scores[each] for each in (*GROUPS, "names")}
     return found
-
-
-def judged_rows(
-    rows: Int[Array, " rows"], is_given: Bool[Array, " target"]
-) -> tuple[Bool[Array, " rows"], Int[Array, " judged"]]:
-    """Which of these target rows are scored (those without a given label), and their places among all scored rows."""
-    is_judged = ~is_given[rows]
-    return is_judged, (np.cumsum(~is_given) - 1)[rows[is_judged]]

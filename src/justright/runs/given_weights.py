@@ -89,31 +89,22 @@ def _read_rows(file: Path, origins: Sequence[Origin]) -> Mapping[tuple[str | Non
         raise DataError(error.problem, expected=EXPECTED) from error
     if missing := {"class_name", "weight"} - set(table.column_names):
         raise DataError(f"{file} has no column {min(missing)}", expected=EXPECTED, advice="justright select --out")
-
-    def texts(name: str) -> list[str | None]:
-        given = name in table.column_names
-        return text_column(table, name, str(file)).to_pylist() if given else [None] * table.num_rows
-
-    labels = _labels(file, texts("class_name"), texts("dataset"), origins)
+    names, datasets, ids, reasons = (
+        text_column(table, name, str(file)).to_pylist() if name in table.column_names else [None] * table.num_rows
+        for name in ("class_name", "dataset", "id", "reason")
+    )
+    try:
+        weights = text_column(table, "weight", str(file)).cast(pa.float64()).to_pylist()
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{file}: {error}", expected="numbers in the column weight") from error
+    labels = _labels(file, names, datasets, origins)
     rows: dict[tuple[str | None, int], tuple[float, str]] = {}
-    for image_id, label, weight, reason in zip(
-        texts("id"), labels, _weights(file, table), texts("reason"), strict=True
-    ):
+    for number, (image_id, label, weight, reason) in enumerate(zip(ids, labels, weights, reasons, strict=True)):
+        if weight is None or not 0 <= weight < np.inf:
+            raise DataError(f"{file}: weight {weight} in row {number + 2}", expected="0 or more in every row")
         if rows.setdefault((image_id, label), (weight, reason or f"given: {file.name}"))[0] != weight:
             raise DataError(f"{file} has two weights for {origins[label].name} {image_id or ''}", expected=EXPECTED)
     return rows
-
-
-def _weights(file: Path, table: pa.Table) -> list[float]:
-    try:
-        weight = text_column(table, "weight", str(file)).cast(pa.float64()).to_numpy()
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{file}: {error}", expected="numbers in the column weight") from error
-    bad_rows = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
-    if len(bad_rows):
-        row = int(bad_rows[0])
-        raise DataError(f"{file}: weight {weight[row]} in row {row + 2}", expected="0 or more in every row")
-    return list(weight.tolist())
 
 
 def _labels(
@@ -121,22 +112,17 @@ def _labels(
 ) -> list[int]:
     """The label of each row, by the full name of its class, or by the short one if it is unique."""
     n_short = Counter(origin.class_name for origin in origins)
+    own = {origin.class_name: label for label, origin in enumerate(origins) if origin.dataset == OWN}
     by_name = {origin.class_name: label for label, origin in enumerate(origins) if n_short[origin.class_name] == 1}
     by_name |= {origin.name: label for label, origin in enumerate(origins)}
-    own = {origin.class_name: label for label, origin in enumerate(origins) if origin.dataset == OWN}
-    labels, unknown = [], set()
-    for name, dataset in zip(names, datasets, strict=True):
-        name, prefix = nfc(name or ""), f"{nfc(dataset or '')}/"
-        # a class of --labeled may have the name of the data set that it was extracted from as prefix
-        label = by_name.get(name, own.get(name.removeprefix(prefix)))
-        if label is None:
-            unknown.add(name)
-        else:
-            labels.append(label)
+    # a class of --labeled may have the name of the data set that it was extracted from as prefix
+    classes = [(nfc(name or ""), f"{nfc(dataset or '')}/") for name, dataset in zip(names, datasets, strict=True)]
+    labels = [by_name.get(name, own.get(name.removeprefix(prefix))) for name, prefix in classes]
+    unknown = sorted({name for (name, _), label in zip(classes, labels, strict=True) if label is None})
     if unknown or not labels:
         raise DataError(
-            f"{file} has {len(unknown):,} classes that this run does not have: {', '.join(sorted(unknown)[:N_SHOWN])}",
+            f"{file} has {len(unknown):,} classes that this run does not have: {', '.join(unknown[:N_SHOWN])}",
             expected=f"its classes, such as {', '.join(origin.name for origin in origins[-N_SHOWN:])}",
             advice="use the --labeled and --pool of these weights, or select again",
         )
-    return labels
+    return [label for label in labels if label is not None]

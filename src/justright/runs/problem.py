@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -25,27 +25,12 @@ PoolRole = Literal["guide", "rival"]
 POOL_ROLES: tuple[str, ...] = get_args(PoolRole)
 
 
-@dataclass(frozen=True)
-class Copies:
+class Copies(NamedTuple):
     """Labeled images that are, byte for byte, images of the target."""
 
     n_given: int  # images of the target that keep the label that they have among the labeled images
     n_left_out: int  # labeled images that were left out: those of a pool, and those with several classes
-    n_of_pool: int  # how many of them are images of a pool
-    disputed: Mapping[str, tuple[str, ...]]  # paths of target images that are labeled with several classes, and these
-
-    def notes(self) -> list[str]:
-        """Notes on labels that are not used."""
-        notes = []
-        if self.disputed:
-            path, names = next(iter(self.disputed.items()))
-            notes.append(
-                f"{len(self.disputed):,} images of the target are labeled with several classes, which are not used: "
-                f"{path} with {' and '.join(names)}{', ...' * (len(self.disputed) > 1)}"
-            )
-        if self.n_of_pool:
-            notes.append(f"{self.n_of_pool:,} images of the pool are images of the target too, and are left out")
-        return notes
+    notes: list[str]  # on labels that are not used
 
 
 @dataclass(frozen=True)
@@ -97,15 +82,11 @@ class Problem:
 
     def given_rows(self) -> Int[Array, " given"]:
         """The rows of the target whose label was given."""
-        contents = self.target.content_ids(is_strict=False) if self.given else []
-        return np.flatnonzero([content in self.given for content in contents])
+        return np.flatnonzero(_is_in(self.target, self.given)) if self.given else np.zeros(0, dtype=np.int64)
 
     def is_given_too(self) -> Bool[Array, " pool"]:
         """Whether each row of the pool is an image of the target that was given a label."""
-        contents = self.pool.images.content_ids(is_strict=False)
-        return np.isin(self.pool.images.labels, self.own_classes) & np.array(
-            [content in self.given for content in contents], bool
-        )
+        return np.isin(self.pool.images.labels, self.own_classes) & _is_in(self.pool.images, self.given)
 
     def is_reviewed(self) -> Bool[Array, " pool"]:
         """Whether each row of the pool was confirmed in a review."""
@@ -115,7 +96,7 @@ class Problem:
     def rows_of_target(self, rows: Iterable[int]) -> Int[Array, " copies"]:
         """The rows of the target with the same content as these rows of the pool."""
         contents = set(self.pool.images.take(sorted(rows)).content_ids(is_strict=False))
-        return np.flatnonzero([content in contents for content in self.target.content_ids(is_strict=False)])
+        return np.flatnonzero(_is_in(self.target, contents))
 
     def with_given_labels(self, labeled: ImageSet | None = None) -> tuple[Problem, Copies]:
         """Label the target images that are, byte for byte, labeled images; returns the problem and a summary.
@@ -126,9 +107,8 @@ class Problem:
         Parameters:
             labeled: the images of the target's own classes, if the pool does not hold all of them.
         """
-        images, target = self.pool.images, self.target
+        images, targets = self.pool.images, self.target.content_ids(is_strict=False)
         labeled = images.take(self.own_rows) if labeled is None else labeled
-        targets = target.content_ids(is_strict=False)
         in_target, names = set(targets) - {""}, defaultdict[str, set[str]](set)
         # by content: a list may claim any id
         for content, label in zip(labeled.content_ids(is_strict=False), labeled.labels.tolist(), strict=True):
@@ -136,46 +116,53 @@ class Problem:
                 names[content].add(labeled.classes[label])
         label_of = {self.pool.origins[label].class_name: label for label in self.own_classes}
         given = {content: label_of[next(iter(each))] for content, each in names.items() if len(each) == 1}
-        if given and all(content in given for content in in_target):
+        if given and given.keys() == in_target:
             raise DegenerateError(
-                f"all {len(target):,} images of the target are labeled already",
+                f"all {len(targets):,} images of the target are labeled already",
                 expected="images of the target without a label, to find a category for",
                 advice="add photos to --target, or leave out the labels of some",
             )
-        contents = images.content_ids(is_strict=False)
-        is_own = np.isin(images.labels, self.own_classes)
-        is_copy = np.array([each in in_target for each in contents], dtype=bool)
-        is_left_out = is_copy & ~(is_own & np.array([each in given for each in contents], dtype=bool))
-        pool = replace(self.pool, images=images.filled_with(contents).take(np.flatnonzero(~is_left_out)))
-        disputed = {each: tuple(sorted(found)) for each, found in names.items() if len(found) > 1}
-        paths = {content: path for content, path in zip(targets, target.paths, strict=True) if content in disputed}
-        copies = Copies(
-            n_given=sum(each in given for each in targets),
-            n_left_out=int(is_left_out.sum()),
-            n_of_pool=int((is_left_out & ~is_own).sum()),
-            disputed={paths[content]: found for content, found in disputed.items()},
-        )
-        return replace(self, pool=pool, target=target.filled_with(targets), given=given), copies
+        labeled_problem = replace(self, given=given)
+        is_left_out = _is_in(images, in_target) & ~labeled_problem.is_given_too()
+        notes = []
+        if disputed := {
+            path: names[each]
+            for path, each in zip(self.target.paths, targets, strict=True)
+            if len(names.get(each, ())) > 1
+        }:
+            path, several = next(iter(disputed.items()))
+            notes.append(
+                f"{len(disputed):,} images of the target are labeled with several classes, which are not used: "
+                f"{path} with {' and '.join(sorted(several))}{', ...' * (len(disputed) > 1)}"
+            )
+        if n_of_pool := int(is_left_out[self.other_rows].sum()):
+            notes.append(f"{n_of_pool:,} images of the pool are images of the target too, and are left out")
+        copies = Copies(sum(each in given for each in targets), int(is_left_out.sum()), notes)
+        return labeled_problem._without(is_left_out), copies
 
     def without_copies(self) -> tuple[Problem, int]:
         """Leave out labeled images that are, byte for byte, images of the target; returns the problem and their number.
 
         For benchmarks, where no label of a target image may reach training.
         """
-        images, target = self.pool.images, self.target
-        # by content: a list may claim any id
-        contents = images.content_ids(is_strict=False)
-        targets = target.content_ids(is_strict=False)
-        known = set(targets) - {""}
-        rows = np.flatnonzero([each not in known for each in contents])
-        if len(images) and not len(rows):
+        is_copy = _is_in(self.pool.images, set(self.target.content_ids(is_strict=False)) - {""})
+        if len(is_copy) and is_copy.all():
             raise DegenerateError(
-                f"all {len(images):,} labeled images are images of the target too",
+                f"all {len(is_copy):,} labeled images are images of the target too",
                 expected="labeled images that are not in the target",
                 advice="take the labeled images out of the target, or leave out --drop-copies",
             )
-        pool = replace(self.pool, images=images.filled_with(contents).take(rows))
-        return replace(self, pool=pool, target=target.filled_with(targets)), len(images) - len(rows)
+        return self._without(is_copy), int(is_copy.sum())
+
+    def _without(self, is_left_out: Bool[Array, " pool"]) -> Problem:
+        """Without some rows of the pool; all images have an id."""
+        images = self.pool.images.with_ids(is_strict=False).take(np.flatnonzero(~is_left_out))
+        return replace(self, pool=replace(self.pool, images=images), target=self.target.with_ids(is_strict=False))
+
+
+def _is_in(images: ImageSet, contents: Container[str]) -> Bool[Array, " images"]:
+    """Whether the content of each image is one of these."""
+    return np.array([content in contents for content in images.content_ids(is_strict=False)], dtype=bool)
 
 
 def make_problem(
@@ -190,8 +177,8 @@ def make_problem(
     With `has_labels` the labels of the target are sealed as truth, and a class is old if `labeled` has one of its name.
     The target of the problem never has labels.
     """
-    own = [] if labeled is None else [named(labeled, OWN)]
-    merged = Pool(named(target.without_labels().take([]), OWN), ())  # without any label all categories are new
+    own = [] if labeled is None else [labeled.named(OWN)]
+    merged = Pool(target.without_labels().take([]).named(OWN), ())  # without any label all categories are new
     if own or pool:
         merged = merge_pool([*own, *pool], max_per_class=max_per_class)
     if not has_labels:
@@ -223,11 +210,6 @@ def joined(sets: Sequence[ImageSet]) -> ImageSet | None:
         "class_name": column("class_name", names, len(images)),
     }
     return images.replaced(changed).take(rows)
-
-
-def named(images: ImageSet, dataset: str) -> ImageSet:
-    """The same images as one data set of another name."""
-    return images.named(dataset)
 
 
 def _readable(images: ImageSet, table: FeatureTable) -> ImageSet:

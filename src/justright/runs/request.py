@@ -46,61 +46,37 @@ def make_spec(
     """The spec of a run; None stands for the default, which may depend on scale and preset.
 
     Parameters:
+        settings: settings of the method; they take precedence over epochs, minutes and held_out.
         others: fields of RunSpec, taken as they are.
     """
     if preset is not None and preset not in PRESETS:
         raise JustrightError(f"the preset {preset!r}", expected=f"one of {', '.join(PRESETS)}")
     if weights is not None and (selector or preset):
         raise JustrightError("--weights together with --selector or --preset", expected="only one of them")
-    params = dict(selector_params or {})
+    scale = resolve_scale(scale, device)
+    if held_out is None:
+        held_out = 0.0 if scale == "paper" else HELD_OUT
+    given = {"held_out_share": held_out, "n_epochs": epochs, "minutes": minutes}
+    values = {name: value for name, value in given.items() if value is not None} | dict(settings or {})
     if preset is not None:  # the paper and its code also select among the target's own labeled classes
         others["select_labeled"], selector = True, selector or "beta"
     if preset == "paper":
         others["pool_role"] = "rival"
-    selector = selector or DEFAULT_SELECTOR
+    if preset == "official" and "weigh_contrastive" in _settings_of(others.get("method", RunSpec.method)):
+        values = {"weigh_contrastive": False} | values
+    selector, params = selector or DEFAULT_SELECTOR, selector_params or {}
     if others.get("n_target") is None and isinstance(params.get("n_clusters"), int):
         others["n_target"] = params["n_clusters"]
-    params = checked_params(selector, params, preset)
-    training = training_spec(
-        method=others.pop("method", RunSpec.method),
+    return RunSpec(
         device=device,
-        scale=scale,
-        epochs=epochs,
-        minutes=minutes,
-        held_out=held_out,
-        settings=settings,
-    )
-    published = {}
-    if preset == "official" and "weigh_contrastive" in _settings_of(training.method):
-        published = {"weigh_contrastive": False}
-    return replace(
-        training,
+        scale=scale,  # type: ignore[arg-type]
+        settings=values,
+        selector_params=checked_params(selector, params, preset),
         selector=selector if weights is None else GIVEN,
-        selector_params=params,
         weights=weights,
-        answer=answer or ("method" if training.scale == "paper" or preset else "joint"),  # type: ignore[arg-type]
-        settings=published | dict(training.settings),
+        answer=answer or ("method" if scale == "paper" or preset else "joint"),  # type: ignore[arg-type]
         **others,
     )
-
-
-def training_spec(
-    *,
-    method: str,
-    device: str,
-    scale: str = AUTO,
-    epochs: int | None = None,
-    minutes: float | None = None,
-    held_out: float | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> RunSpec:
-    """The part of a spec that concerns training; an entry of `settings` takes precedence over the other arguments."""
-    scale = resolve_scale(scale, device)
-    if held_out is None:
-        held_out = 0.0 if scale == "paper" else HELD_OUT
-    length = {name: value for name, value in (("n_epochs", epochs), ("minutes", minutes)) if value is not None}
-    values = {"held_out_share": held_out} | length | dict(settings or {})
-    return RunSpec(method=method, device=device, scale=scale, settings=values)  # type: ignore[arg-type]
 
 
 def checked_params(selector: str, params: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:
@@ -108,24 +84,22 @@ def checked_params(selector: str, params: Mapping[str, Any], preset: str | None 
 
     `n_clusters` is accepted for every selector, because it is a property of the target.
     """
-    unknown = [name for name in params if name != "n_clusters" and (selector == AUTO or name not in _fields(selector))]
-    if unknown:
-        owners = [name for name in SELECTORS if unknown[0] in _fields(name)]
-        is_on = bool(owners) and _fields(owners[0])[unknown[0]].default is True  # the option turns it off
-        option = f"--{'no-' if is_on else ''}{unknown[0].replace('_', '-')}"
-        expected, advice = f"{option} belongs to {' and '.join(owners)}", "leave it out, or change --selector"
+    known = _fields(selector) if selector != AUTO else {}
+    for name in params.keys() - {"n_clusters", *known}:
+        owners = [each for each in SELECTORS if name in _fields(each)]
+        is_on = bool(owners) and _fields(owners[0])[name].default is True  # the option turns it off
+        option = f"--{'no-' if is_on else ''}{name.replace('_', '-')}"
+        expected = f"{option} belongs to {' and '.join(owners)}" if owners else f"one of {', '.join(known)}"
         if selector == AUTO:
-            expected, advice = "no parameters of selectors: auto chooses among their defaults", ""
-        elif not owners:
-            expected, advice = f"one of {', '.join(_fields(selector)) or 'no parameters'}", ""
-        raise JustrightError(f"--selector {selector} together with {option}", expected=expected, advice=advice)
-    if selector == AUTO:
-        return {}
+            expected = "no parameters of selectors: auto chooses among their defaults"
+        raise JustrightError(
+            f"--selector {selector} together with {option}", expected=expected, advice=f"leave out {option}"
+        )
     if preset == "official":
         if selector != "beta" or params.keys() - {"n_clusters"}:
             raise JustrightError(f"--preset {preset}", expected="--selector beta and no other option of it")
-        return {name: value for name, value in BetaSelector.official().get_params().items() if name != "seed"}
-    return {name: value for name, value in params.items() if name in _fields(selector)}
+        params = BetaSelector.official().get_params()
+    return {name: value for name, value in params.items() if name in known and name != "seed"}
 
 
 def resolve_scale(scale: str, device: str) -> Any:
@@ -181,21 +155,19 @@ def number_of_categories(k: int | str | Path | None) -> int | None:
 
 def _estimate_in(file: Path) -> int:
     """The combined estimate in a file of `justright estimate`, or the only one."""
+    expected = "a number, or a file that `justright estimate --out` wrote"
     if not file.is_file():
-        raise MissingDataError(
-            f"--k {file}: no such file", expected="a number, or a file that `justright estimate --out` wrote"
-        )
+        raise MissingDataError(f"--k {file}: no such file", expected=expected)
     try:
         estimates = parsed_json(file.read_text(encoding="utf-8"))["estimates"]
-        number = estimates[BEST if BEST in estimates else min(estimates)]["n_categories"]
-        if type(number) is not int or (BEST not in estimates and len(estimates) > 1):
+        if BEST not in estimates and len(estimates) != 1:
             raise ValueError(f"{len(estimates)} estimates")
-    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-        raise DataError(
-            f"{file} does not hold a number of categories: {error!r}",
-            expected="a file that `justright estimate --out` wrote",
-        ) from error
-    return number
+        number = estimates[BEST if BEST in estimates else min(estimates)]["n_categories"]
+        if type(number) is not int:
+            raise ValueError(number)
+        return number
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise DataError(f"{file} does not hold a number of categories: {error!r}", expected=expected) from error
 
 
 def _settings_of(method: str) -> set[str]:

@@ -24,7 +24,8 @@ def check_request(spec: RunSpec, tensorboard: bool = False) -> None:
     selector = _selector(spec)
     if selector is not None:
         selector.check()
-        if spec.weighting == "hard" and _is_soft(selector):
+        is_soft = isinstance(selector, BetaSelector) and selector.threshold is None and not selector.is_uniform
+        if spec.weighting == "hard" and is_soft:
             raise JustrightError(
                 "--weighting hard with --selector beta, whose weights lie between 0 and 1",
                 expected="weights of 0 or 1",
@@ -62,7 +63,9 @@ def check_problem(
             expected="--labeled, or another counter",
         )
     selector = _selector(spec)
-    if _clusters_target(selector) and (spec.select_labeled or len(problem.other_rows)):
+    is_by_target = isinstance(selector, BetaSelector) and selector.domain == "target"
+    is_clustered = is_by_target or isinstance(selector, ClusteredSelector)
+    if is_clustered and (spec.select_labeled or len(problem.other_rows)):
         n_clusters = getattr(selector, "n_clusters", None)
         if isinstance(n_clusters, int) and n_clusters > n_target:
             raise DegenerateError(
@@ -71,33 +74,21 @@ def check_problem(
                 advice="a smaller --n-clusters or --k",
             )
     if truth is not None:
-        # a truth need not list unreadable images, and with more of them than this the run is refused anyway
+        # a truth need not list unreadable images, and a run with more of them raises anyway
         expect_truth(truth, problem.target.table, own_names(problem), may_lack=max_bad)
 
 
 def own_names(problem: Problem) -> frozenset[str]:
-    """The names of the labeled classes that the target may show: those are old when the result is judged."""
-    return frozenset(origin.class_name for origin in problem.pool.origins if origin.dataset == OWN)
+    """The names of the labeled classes that the target may show: the old classes of an evaluation."""
+    origins = (problem.pool.origins[label] for label in np.unique(problem.pool.images.labels))
+    return frozenset(origin.class_name for origin in origins if origin.dataset == OWN)
 
 
 def _selector(spec: RunSpec) -> Selector | None:
     """The requested selector; None if weights come from a file or from the diagnosis."""
     if spec.selector not in SELECTORS:
         return None
-    params = {name: value for name, value in spec.selector_params.items() if not _is_counter(name, value)}
+    params = dict(spec.selector_params)
+    if isinstance(params.get("n_clusters"), str):  # the name of a counter, whose result is not known yet
+        del params["n_clusters"]
     return selector_of(spec.selector, params, spec.seed, spec.n_target)
-
-
-def _is_counter(name: str, value: object) -> bool:
-    return name == "n_clusters" and isinstance(value, str)  # its count is not known yet
-
-
-def _is_soft(selector: Selector) -> bool:
-    if not isinstance(selector, BetaSelector):
-        return False
-    return selector.threshold is None and (selector.alpha, selector.beta) != (1, 1)
-
-
-def _clusters_target(selector: Selector | None) -> bool:
-    is_by_target = isinstance(selector, BetaSelector) and selector.domain == "target"
-    return is_by_target or isinstance(selector, ClusteredSelector)

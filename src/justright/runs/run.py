@@ -24,19 +24,20 @@ import pyarrow as pa
 from justright.clustering.baselines import MOST_ROWS
 from justright.data.parquet import write_parquet
 from justright.data.quarantine import MAX_BAD
+from justright.data.splits import Truth
 from justright.discovery.doubts import Doubt, doubts_of
 from justright.discovery.evidence import NAMES, ExpectedRight, expected_right
 from justright.discovery.joint import join
 from justright.discovery.methods import FIRST_PARTS, METHODS
-from justright.discovery.predictions import UNCALIBRATED
+from justright.discovery.predictions import UNCALIBRATED, Predictions
 from justright.evaluation import evaluate
-from justright.evaluation.files import JudgedPredictions, copy_truth, expect_truth
+from justright.evaluation.files import copy_truth, expect_truth, read_judged
 from justright.features.table import FeatureTable
 from justright.runs.cluster_table import NAME as CLUSTERS
 from justright.runs.cluster_table import doubts_json, write_clusters
 from justright.runs.costs import CostPlan
 from justright.runs.counting import MOST_CHECKED, counted, counted_tables, k_note
-from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, frozen_check
+from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, frozen_check, simple_results
 from justright.runs.owner import owned
 from justright.runs.problem import Problem
 from justright.runs.request_checks import check_problem, check_request, own_names
@@ -87,6 +88,7 @@ class Run:
         self.check: FrozenCheck | None = None
         self.expected: ExpectedRight | None = None
         self.estimate: Mapping[str, Any] | None = None  # of K, where it was estimated or checked
+        self.selector_params: Mapping[str, Any] = {}
         self.n_threads: int | None = None
 
     def all(self, is_owned: bool = False) -> RunFolder:
@@ -116,24 +118,22 @@ class Run:
             selection = RunSelection(self.problem, self.spec, self.out, self.processes, self.engine or in_process)
             weight = selection.weight(pool, target, n_target)
             self.notes += selection.notes
+            self.selector_params = selection.params
         work = Work.of(self.problem, replace(self.spec, n_target=n_target), self.processes.n, weight)
         if work != self.work:  # K and the weights are known now
             self._announce(work, is_begun=True)
         with self._timed("train"):
-            methods, reference = self._learn(weight, n_target)
+            methods, reference = self._learn(weight, n_target, (pool.features, target.features))
         method = methods[reference]
         if self.processes.is_first:
             with self._timed("predict"):
                 if self.spec.answer == "joint":
                     join(methods, pool.features, target.features, reference, **self._k_doubt(n_target))
-                self._predict(method)
+                predictions = self._predict(method)
             with self._timed("check"):  # of the answer that was written
-                self._check(method, pool, target)
+                simple = self._check(method, pool, target)
             with self._timed("evaluate"):
-                judged = self._evaluate()
-            if judged is not None and self.check is not None:
-                with self._timed("baselines"):
-                    self._compare(judged, pool, target)
+                self._evaluate(predictions, simple)
             self._finish(method, n_target, k_source, fingerprints(pool, target))
             self._remove_checkpoints()
         self.processes.wait()
@@ -152,7 +152,8 @@ class Run:
             self.costs.check_disk()
             if is_begun:  # only now: a rejected request leaves the run finished
                 has_truth = self.truth is not None or self.problem.truth is not None
-                RunFolder(self.out).begin_again(has_truth)
+                self.folder.begin_again(has_truth)
+                self.folder = RunFolder(self.out)  # without the hashes of the finished run
             else:
                 about = {"spec": self.plain_spec, "asked": self.asked, "threads": self.n_threads}
                 self.folder.save_about(about | {"is_finished": False})
@@ -236,7 +237,7 @@ class Run:
             doubt["k_width"] = math.log(high / low)
         return doubt
 
-    def _learn(self, weight: np.ndarray, n_target: int) -> tuple[Sequence[Any], int]:
+    def _learn(self, weight: np.ndarray, n_target: int, features: Sequence[np.ndarray]) -> tuple[Sequence[Any], int]:
         """Train the method with each seed; returns all of them and the position of the one that predicts."""
         from justright.discovery.training_data import total_categories
 
@@ -250,7 +251,7 @@ class Run:
             folder = self.out if spec.n_seeds == 1 else self.out / f"seed-{spec.seed + number}"
             options = {"seed": spec.seed + number, "tensorboard": self.tensorboard, "engine": self.engine}
             method = METHODS[spec.method](n_categories, self.backbone, self.config, folder=folder, **options)  # type: ignore[arg-type]
-            return method.fit(split, weight, weighting=spec.weighting)  # type: ignore[arg-type]
+            return method.fit(split, weight, weighting=spec.weighting, features=features)  # type: ignore[arg-type]
 
         methods = [train(number) for number in range(spec.n_seeds)]
         reference = self._vote(methods) if spec.n_seeds > 1 else 0
@@ -281,17 +282,23 @@ class Run:
         )
         return vote.reference
 
-    def _check(self, method: Any, pool: FeatureTable, target: FeatureTable) -> None:
-        """Compare the trained result with clusters of the frozen features."""
-        if method.trainings(method.config_):
-            try:
-                self.check = frozen_check(method, pool, target, with_simple=self.spec.answer == "joint")
-                self.notes.append(self.check.note(self.spec.method))
-            except DegenerateError as error:
-                self.notes.append(f"not checked against {FROZEN}: {error}")
+    def _check(self, method: Any, pool: FeatureTable, target: FeatureTable) -> Mapping[str, np.ndarray] | None:
+        """Compare the trained result with clusters of the frozen features; returns those of the simple methods."""
+        if not method.trainings(method.config_):
+            return None
+        is_joint = self.spec.answer == "joint"
+        simple = None
+        try:
+            if is_joint or self._truth() is not None:
+                simple = simple_results(method, pool, target, own_names(self.problem))
+            self.check = frozen_check(method, pool, target, simple if is_joint else None)
+            self.notes.append(self.check.note(self.spec.method))
+        except DegenerateError as error:
+            self.notes.append(f"not checked against {FROZEN}: {error}")
+        return simple
 
-    def _predict(self, method: Any) -> None:
-        """Write predictions, clusters, tuned features and the model."""
+    def _predict(self, method: Any) -> Predictions:
+        """Write predictions, clusters, tuned features and the model; returns the predictions."""
         with replacing(self.out / "tuned.npy") as temporary, temporary.open("wb") as file:
             np.save(file, method.features_.astype(np.float32), allow_pickle=False)
         predictions = method.predictions(self.problem.target)
@@ -308,39 +315,37 @@ class Run:
             self.notes.append("without labeled images confidences are not calibrated: use them to compare images only")
         write_clusters(self.out / CLUSTERS, predictions, doubts, has_purity=self.expected is not None)
         method.save(self.out)
+        return predictions
 
-    def _evaluate(self) -> JudgedPredictions | None:
-        """Score the predictions, if the truth is known: from here on labels of the target are read."""
-        problem, kept_truth = self.problem, self.out / "truth.parquet"
-        if problem.truth is not None:
-            problem.truth.save(kept_truth)
-        truth = self.truth or self.folder.truth_file
+    def _truth(self) -> Path | Truth | None:
+        """The labels of the target, if they are known; not read yet."""
+        return self.truth or self.problem.truth or self.folder.truth_file
+
+    def _evaluate(self, predictions: Predictions, simple: Mapping[str, np.ndarray] | None) -> None:
+        """Score the predictions and the simple methods, if the truth is known: only here labels of it are read."""
+        own, known = own_names(self.problem), [each.name for each in predictions.categories if each.kind == "known"]
+        truth, kept_truth = self._truth(), self.out / "truth.parquet"
         if truth is None:
-            return None
-        run = RunFolder(self.out)
-        judged = run.judged(truth)
+            return
+        table = truth if isinstance(truth, Path) else truth.table()
+        judged = read_judged(predictions.table(), table, own, may_list_more=True, known_classes=known)
         if self.truth is not None:
-            copy_truth(self.truth, kept_truth, run.own_classes)
-        sides, seed = (judged.y_true, judged.y_pred, judged.is_old), self.spec.seed
-        scores = evaluate(*sides, has_kept_labels=judged.has_kept_labels, called=judged.called, seed=seed)
+            copy_truth(self.truth, kept_truth, own)
+        elif not isinstance(truth, Path):
+            truth.save(kept_truth)
+        sides = judged.y_true, judged.y_pred, judged.is_old
+        scores = evaluate(*sides, has_kept_labels=judged.has_kept_labels, called=judged.called)
         scores.save(self.out / "scores.json")
-        if self.check is not None:
-            self.check = self.check.scored(judged.y_true, judged.is_old, judged.is_given)
+        if self.check is not None and simple is not None:
+            self.check = replace(self.check, baselines=baseline_scores(simple, known, judged))
+        elif self.check is not None:
+            n = len(predictions)
+            self.notes.append(f"not compared with simple methods: {n:,} images, and at most {MOST_ROWS:,} are")
         if n_given := int(judged.is_given.sum()):
             self.notes.append(f"scores are those of the {len(judged.y_true):,} other images: {n_given:,} were labeled")
-        return judged
-
-    def _compare(self, judged: JudgedPredictions, pool: FeatureTable, target: FeatureTable) -> None:
-        """Score the simple methods with the same K."""
-        assert self.check is not None
-        if (n := len(pool) + len(target)) > MOST_ROWS:
-            self.notes.append(f"not compared with simple methods: {n:,} images, and at most {MOST_ROWS:,} are")
-            return
-        found = baseline_scores(RunFolder(self.out), judged, pool, target)
-        self.check = replace(self.check, baselines=found)
 
     def _finish(self, method: Any, n_target: int, k_source: str, prints: Mapping[str, Any]) -> None:
-        spec, selection = self.spec, self.folder.selection
+        spec = self.spec
         self.folder.save_about(
             {
                 "spec": self.plain_spec,
@@ -352,7 +357,7 @@ class Run:
                 "notes": self.notes,
                 "left_out": counts(self.left_out),
                 "check": None if self.check is None else self.check.to_json(spec.method),
-                "selector_params": {} if selection is None else selection.about["params"],
+                "selector_params": self.selector_params,
                 "n_target": n_target,
                 "k_source": k_source,
                 "n_categories": method.n_categories_,

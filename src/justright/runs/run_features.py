@@ -1,4 +1,4 @@
-"""The features of a run before training: from stores that `justright extract` wrote, or computed."""
+"""Features of a run before training: copied from stores that `justright extract` wrote, or computed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from justright.features.store import (
     DamagedStoreError,
     Header,
     StoreMismatchError,
-    StoreWriter,
     begin_store,
     data_fingerprint,
     indented,
     read_header,
+    write_store,
 )
 from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.utils.errors import DataError
@@ -32,9 +32,10 @@ from justright.utils.types import Array
 
 
 class GivenStores:
-    """The stores that were given for the images of a run, all of them of its network and each with images of it.
+    """Feature stores that a user passes for the images of a run.
 
-    A set of images is in the stores as a whole or not at all; in the latter case it has no features here.
+    All must come from the network of the run, and each must hold images of it. A set of images is in the stores
+    completely or not at all.
     """
 
     def __init__(self, paths: Sequence[Place], backbone: Any, sets: Sequence[ImageSet]):
@@ -57,7 +58,7 @@ class GivenStores:
                 )
 
     def copied(self, images: ImageSet, out: Path) -> FeatureTable | None:
-        """The features of one of the sets, as a store of its own; None if the stores have none of them."""
+        """Copy the features of one of the sets into a store; None if the stores have none of them."""
         from justright.features.extract import store_index
 
         number = next(number for number, each in enumerate(self.sets) if each is images)
@@ -71,17 +72,15 @@ class GivenStores:
         header = replace(self.header, computation=computation, data=data_fingerprint(contents, images.table))
         if begin_store(out, header):
             return FeatureTable.open(out)
-        with StoreWriter(out, header) as writer:
-            for start in range(writer.n_rows, len(good), BLOCK_ROWS):
-                writer.add(self._features(good[start : start + BLOCK_ROWS]), {} if start else bad)
-            writer.finish(store_index(images, contents, places, out), quarantined(images, bad))
+        blocks = (self._features(good[start : start + BLOCK_ROWS]) for start in range(0, len(good), BLOCK_ROWS))
+        index = store_index(images, contents, np.flatnonzero(places >= 0), out)
+        write_store(out, header, blocks, index, quarantined(images, bad))
         return FeatureTable.open(out, verify=False)
 
     def _places(self, images: ImageSet, contents: Sequence[str]) -> tuple[Int[Array, " images"], Reasons]:
-        """Where the features of each image stand when all stores stand one after the other; -1 for a bad image.
+        """The row of each image in the concatenated stores, -1 for a bad image; and the reason for each bad image.
 
-        Also why each bad image is bad. A store names bad images by path, which an image of another source may share:
-        so each is read again.
+        A store lists bad images by path, which an image of another source may share. So each is read again.
         """
         places = np.array([self.place.get(content, -1) for content in contents], dtype=np.int64)
         if not (places >= 0).any():
@@ -99,7 +98,7 @@ class GivenStores:
         return places, bad
 
     def _table_of(self, places: Int[Array, " rows"]) -> Int[Array, " rows"]:
-        """Which of the stores holds each place; -1 for -1."""
+        """The number of the store that has each row; -1 for -1."""
         return np.searchsorted(self.starts, places, side="right") - 1
 
     def _features(self, places: Int[Array, " rows"]) -> Any:
@@ -111,18 +110,18 @@ class GivenStores:
 
 
 def expect_network(paths: Sequence[Place], backbone: Any) -> Header:
-    """What the header of features of this network says; stores of another one are refused, by their headers alone."""
+    """The header of features of this network. Raises for stores of another network, from their headers alone."""
     from justright.features.choices import BATCH_SIZE
     from justright.features.feature_network import FeatureNetwork
 
     header = Header(**FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").key())
     for path in paths:
-        _refuse_others(path, read_header(path)[0], header)
+        _check_header(path, read_header(path)[0], header)
     return header
 
 
-def _refuse_others(path: Place, there: Header, header: Header) -> None:
-    """Refuse features of another network, and features that do not say which images they are of."""
+def _check_header(path: Place, there: Header, header: Header) -> None:
+    """Raise for features of another network, and for features whose images are not identified by content."""
     lines = there.differences(header, ("shape", "dtype", *COMPARABLE))
     if (precision := there.computation.get("precision")) != "float32":
         lines.append(f"computation.precision: {precision}, float32")
@@ -133,9 +132,9 @@ def _refuse_others(path: Place, there: Header, header: Header) -> None:
         )
     if "ids" in there.data:
         raise StoreMismatchError(
-            f"the images of {path} go by ids that a list gave them, not by their content",
+            f"the images of {path} have ids from a list, not from their content",
             expected="features of a source without ids of its own",
-            advice="leave them out: the cache knows them, and nothing is computed twice",
+            advice="leave them out: they are in the cache and are not computed again",
         )
 
 
@@ -147,7 +146,7 @@ def frozen_features(
     engine: Engine | None,
     max_bad: float = MAX_BAD,
 ) -> FeatureTable:
-    """Features before training: from stores that were given, found in the folder of the run, or computed into it."""
+    """Features before training: copied from given stores, read from the folder of the run, or computed."""
     from justright.features.cache import FeatureCache
     from justright.features.extract import extract
     from justright.features.vectors import VectorNetwork
@@ -161,8 +160,8 @@ def frozen_features(
         how: dict[str, Any] = {"cache": FeatureCache(), "engine": engine, "banks": home() / "banks"}
         return extract(images, backbone, path, max_bad=max_bad, **how)
     except StoreMismatchError as error:
-        expected = "the same images, read by the same network, to go on with this run"
-        advice = f"another --out, or delete {path.parent} to start anew"
+        expected = "the same images and the same network, to resume this run"
+        advice = f"another --out, or delete {path.parent} to start again"
         raise StoreMismatchError(error.problem, expected=expected, advice=advice) from error
     except DamagedStoreError as error:
         raise DamagedStoreError(error.problem, advice=f"delete {path}; it is computed again") from error
@@ -177,8 +176,7 @@ def _empty_store(images: ImageSet, backbone: Any, path: Path) -> FeatureTable:
     key = FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").key()
     header = Header(**key, data=data_fingerprint([], images.table))
     if not begin_store(path, header):
-        with StoreWriter(path, header) as writer:
-            writer.finish(store_index(images, [], np.zeros(0, dtype=np.int64), path), [])
+        write_store(path, header, [], store_index(images, [], np.zeros(0, dtype=np.int64), path))
     return FeatureTable.open(path, verify=False)
 
 

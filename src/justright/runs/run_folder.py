@@ -180,9 +180,9 @@ class RunFolder:
 
     @property
     def expected(self) -> ExpectedRight | None:
-        """How many images of the target are expected to be right; None where confidences do not tell."""
-        said = self.about.get("expected_right")
-        return None if said is None else ExpectedRight(**said)
+        """How many images of the target are expected to be right; None if confidences are not calibrated."""
+        expected = self.about.get("expected_right")
+        return None if expected is None else ExpectedRight(**expected)
 
     @cached_property
     def doubts(self) -> list[Doubt]:
@@ -190,7 +190,7 @@ class RunFolder:
         return doubts_from(self._json(DOUBTS), self.predictions)
 
     def given_labels(self) -> dict[str, str]:
-        """The class of each labeled image, by what its file held in the run; none where pool.parquet is gone."""
+        """The class of each labeled image, by content; empty if pool.parquet is missing."""
         try:
             images = self.pool
         except DataError:
@@ -199,10 +199,10 @@ class RunFolder:
         return {content: name for content, name in named if content}
 
     def with_own_answers(self, found: Predictions, images: ImageSet) -> Predictions:
-        """What a model says of images, but category and confidence of the target's images as the run found them.
+        """Predictions of a model, but with the category and confidence that the run gave to images of its target.
 
-        A tree of clusters (CMS) or a vote of seeds may put an image elsewhere than the model does, which judges each by
-        itself. Images are known by their content.
+        A tree of clusters (CMS) or a vote of seeds may differ from the model, which judges each image by itself. Images
+        are recognized by their content.
         """
         try:
             before, target = self.predictions, self.target
@@ -254,12 +254,12 @@ class RunFolder:
 
     @cached_property
     def diagnosis(self) -> dict[str, Any] | None:
-        """Which selector to take, and why."""
+        """The recommended selector, and why."""
         return self._json("diagnosis.json")
 
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:
-        """One record an epoch; a last line that was cut off by a kill is left out."""
+        """One record for each epoch; an incomplete last line is left out."""
         return self._records(Path())
 
     @cached_property
@@ -267,9 +267,12 @@ class RunFolder:
         """The records of every training, in the order in which they ran: by part ("" is the last one), then by seed."""
         seeds = sorted(self.path.glob("seed-*"), key=lambda path: (len(path.name), path.name))
         folders = {path.name.replace("-", " "): Path(path.name) for path in seeds} or {"this run": Path()}
-        found = {part: {name: self._records(folders[name] / part) for name in folders} for part in (*FIRST_PARTS, "")}
-        told = {part: {name: each for name, each in of.items() if each} for part, of in found.items()}
-        return {part: of for part, of in told.items() if of}
+        curves: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        for part in (*FIRST_PARTS, ""):
+            for name, folder in folders.items():
+                if records := self._records(folder / part):
+                    curves.setdefault(part, {})[name] = records
+        return curves
 
     def _records(self, folder: Path) -> list[dict[str, Any]]:
         path = self._checked(str(folder / "metrics.jsonl"))
@@ -292,13 +295,13 @@ class RunFolder:
 
     @property
     def truth_file(self) -> Path | None:
-        """Where the labels of the target lie, for `judged`."""
+        """The file with the labels of the target, for `judged`."""
         path = self._checked(TRUTH)
         return path if path.exists() else None
 
     @cached_property
     def own_classes(self) -> frozenset[str]:
-        """Names of the labeled classes that the target may show: what is old when the run is judged."""
+        """Names of the labeled classes that the target may show: the old classes of an evaluation."""
         table = read_parquet(self._checked("pool.parquet"))
         pairs = zip(table["dataset"].to_pylist(), table["class_name"].to_pylist(), strict=True)
         return frozenset(name.removeprefix(f"{OWN}/") for dataset, name in pairs if dataset == OWN)
@@ -308,12 +311,8 @@ class RunFolder:
 
         Classes are old where they were labeled, and have kept their labels where they are known classes of the result.
         """
-        found = read_judged(self._checked("predictions.parquet"), truth, self.own_classes, may_list_more=True)
-        if found.has_kept_labels is not None:
-            return found
-        known = {category.name for category in self.predictions.categories if category.kind == "known"}
-        kept = [label for label, name in found.class_names.items() if name in known & self.own_classes]
-        return replace(found, has_kept_labels=np.isin(found.y_true, kept))
+        known = [category.name for category in self.predictions.categories if category.kind == "known"]
+        return read_judged(self._checked("predictions.parquet"), truth, self.own_classes, True, known)
 
     def _json(self, name: str) -> dict[str, Any] | None:
         path = self.path / name if name == "run.json" else self._checked(name)
@@ -321,15 +320,15 @@ class RunFolder:
 
 
 def _contents(images: ImageSet) -> list[str]:
-    """What the files of images of a run held then, as content ids."""
-    found: list[str | None] = images.table[CONTENT].to_pylist()
-    rows = [row for row, content in enumerate(found) if content is None]  # no files: they cannot have changed since
-    made = iter(images.take(rows).content_ids(is_strict=False))
-    return [next(made) if content is None else content for content in found]
+    """The content ids of images of a run at the time of the run."""
+    saved: list[str | None] = images.table[CONTENT].to_pylist()
+    rows = [row for row, content in enumerate(saved) if content is None]  # images without files do not change
+    computed = iter(images.take(rows).content_ids(is_strict=False))
+    return [next(computed) if content is None else content for content in saved]
 
 
 def _object(path: Path, line: bytes | None = None) -> dict[str, Any]:
-    """The JSON object of a file, or of a line of it; anything else is refused with the name of the file."""
+    """The JSON object of a file, or of a line of it; raises for anything else."""
     try:
         value = parsed_json(path.read_bytes() if line is None else line)
         if isinstance(value, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,11 @@ from jaxtyping import Float
 
 from justright.features.table import FeatureTable
 from justright.runs.counting import counted_tables, fitted_counter
-from justright.runs.feature_pool import FeaturePool, merge_tables
 from justright.runs.given_weights import GIVEN, GivenWeights
 from justright.runs.problem import Problem
 from justright.runs.run_features import fingerprints
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection import Selection, save_selection, stability_of
+from justright.runs.selection import FeaturePool, Selection, merge_tables, save_selection, stability_of
 from justright.runs.spec import AUTO, RunSpec
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards, selector_of
 from justright.selection.diagnosis import diagnose
@@ -38,6 +38,7 @@ class RunSelection:
     processes: Any
     engine: Engine  # where shards of features are processed; does not change the weights
     notes: list[str] = field(default_factory=list)  # for the notes of the run
+    params: Mapping[str, Any] = field(default_factory=dict)  # of the selector that was used
 
     def weight(self, pool: FeatureTable, target: FeatureTable, n_target: int) -> Float[Array, " labeled"]:
         """The weight of every labeled image.
@@ -63,6 +64,7 @@ class RunSelection:
             n_resamples = self.spec.n_resamples if self.processes.is_first else 0
             stable = stability_of(selector, merged, target, n_resamples, self.spec.seed)
             result = Selection.of(name, selector, merged, stable)
+        self.params = result.about["params"]
         if self.processes.is_first:
             kept = merge_tables([pool.take(range(n_own))]) if n_own else None
             save_selection(self.folder / "weights.parquet", result, target, kept)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 
 from justright.data import ImageSet, Pool
 from justright.data.audit import ALIKE, comparable_name, location
-from justright.data.columns import look_alikes, write_csv
+from justright.data.columns import look_alikes
 from justright.data.decoding import HEIF_EXTRA
-from justright.data.folder import is_image_name, why_unrecognized
-from justright.data.opening import unrecognized
+from justright.data.folder import is_image_name, unrecognized, why_unrecognized
 from justright.data.pool import OWN, Origin
 from justright.data.quarantine import printable
 from justright.features.table import FeatureTable
@@ -37,8 +35,7 @@ GROUPS = {  # reasons in the order of the summary; all others count as unreadabl
 }
 
 
-@dataclass(frozen=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """One skipped file. `reason` is a code, `detail` an explanation."""
 
     path: str
@@ -46,52 +43,47 @@ class LeftOut:
     reason: str
     detail: str
 
-    @property
-    def group(self) -> str:
-        """The key of the reason in GROUPS."""
-        return self.reason if self.reason in GROUPS else "unreadable"
-
 
 def left_out_by_name(labeled: Sequence[str], pool: Sequence[str], target: Sequence[str]) -> list[LeftOut]:
     """Files of all sources that are skipped because of their names."""
-    sources: list[tuple[Side, Sequence[str]]] = [("labeled", labeled), ("pool", pool), ("target", target)]
-    return [each for side, named in sources for source in named for each in _unrecognised_files(source, side)]
-
-
-def _unrecognised_files(source: str, side: Side) -> list[LeftOut]:
-    found = []
-    for name in unrecognized(source):
-        path = location(f"folder:{Path(source).absolute()}", name)
-        found.append(LeftOut(path, side, NO_HEIF if is_image_name(name) else NOT_RECOGNISED, why_unrecognized(name)))
-    return found
+    sides: dict[Side, Sequence[str]] = {"labeled": labeled, "pool": pool, "target": target}
+    return [
+        LeftOut(
+            location(f"folder:{Path(source).absolute()}", name),
+            side,
+            NO_HEIF if is_image_name(name) else NOT_RECOGNISED,
+            why_unrecognized(name),
+        )
+        for side, sources in sides.items()
+        for source in sources
+        for name in unrecognized(source)
+    ]
 
 
 def unreadable_files(images: ImageSet, table: FeatureTable, is_target: bool) -> list[LeftOut]:
     """Images that could not be read during extraction."""
-    columns = (images.table[name].to_pylist() for name in ("dataset", "source", "path"))
-    places = list(zip(*columns, strict=True)) if table.bad_rows else []
-    found = []
-    for row, (kind, reason) in sorted(table.bad_rows.items()):
-        dataset, source, path = places[row]
-        side: Side = "target" if is_target else "labeled" if dataset == OWN else "pool"
-        found.append(LeftOut(location(source, path), side, BadKind(kind).code, reason))
-    return found
+    places = list(_places(images)) if table.bad_rows else []
+    return [
+        LeftOut(location(*places[row][1:]), _side(places[row][0], is_target), bad.kind.code, bad.reason)
+        for row, bad in sorted(table.bad_rows.items())
+    ]
 
 
 def copies_left_out(before: ImageSet, after: ImageSet) -> list[LeftOut]:
     """Labeled images that were removed because the target has the same image: those only in `before`."""
     if len(after) == len(before):
         return []
-    names = ("dataset", "source", "path")
-    kept = Counter(zip(*(after.table[name].to_pylist() for name in names), strict=True))
-    found = []
-    for dataset, source, path in zip(*(before.table[name].to_pylist() for name in names), strict=True):
-        if kept[dataset, source, path]:
-            kept[dataset, source, path] -= 1
-            continue
-        side: Side = "labeled" if dataset == OWN else "pool"
-        found.append(LeftOut(location(source, path), side, COPY, "the target has the same image, byte for byte"))
-    return found
+    removed = (Counter(_places(before)) - Counter(_places(after))).elements()
+    detail = "the target has the same image, byte for byte"
+    return [LeftOut(location(source, path), _side(dataset), COPY, detail) for dataset, source, path in removed]
+
+
+def _places(images: ImageSet) -> Iterator[tuple[str, str, str]]:
+    return zip(*(images.table[name].to_pylist() for name in ("dataset", "source", "path")), strict=True)
+
+
+def _side(dataset: str, is_target: bool = False) -> Side:
+    return "target" if is_target else "labeled" if dataset == OWN else "pool"
 
 
 def counts(files: Iterable[LeftOut]) -> dict[str, int]:
@@ -105,7 +97,7 @@ def summary(files: Sequence[LeftOut]) -> str:
         return ""
     parts = []
     for group, words in GROUPS.items():
-        if own := [each for each in files if each.group == group]:
+        if own := [each for each in files if (each.reason if each.reason in GROUPS else "unreadable") == group]:
             names = [printable(Path(each.path).name) for each in own[:N_SHOWN]] + ["..."] * (len(own) > N_SHOWN)
             parts.append(f"{len(own):,} {words} ({', '.join(names)})")
     n = len(files)
@@ -114,26 +106,24 @@ def summary(files: Sequence[LeftOut]) -> str:
 
 def write_left_out(folder: Path, files: Sequence[LeftOut]) -> None:
     """Write left_out.csv with the columns path, side, reason and detail."""
-    names = [each.name for each in fields(LeftOut)]
     # file names need not be UTF-8
-    rows = [[text.encode(errors="backslashreplace").decode() for text in astuple(each)] for each in files]
-    table = pa.table({name: pa.array([row[i] for row in rows], pa.string()) for i, name in enumerate(names)})
-    with replacing(folder / NAME) as temporary:
-        write_csv(table, temporary)
+    text = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}
+    with replacing(folder / NAME) as temporary, temporary.open("w", **text) as file:  # type: ignore[call-overload]
+        csv.writer(file).writerows([LeftOut._fields, *files])
 
 
 def read_left_out(file: Path) -> list[LeftOut]:
     """Read left_out.csv."""
-    names = [each.name for each in fields(LeftOut)]
     try:
-        as_text = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), include_columns=names)
-        parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
-        rows = pyarrow.csv.read_csv(file, convert_options=as_text, parse_options=parse).to_pylist()
-    except (OSError, pa.ArrowException, KeyError) as error:
+        with file.open(encoding="utf-8", newline="") as lines:
+            names, *rows = csv.reader(lines, strict=True)
+        if tuple(names) != LeftOut._fields:
+            raise ValueError(f"the columns {', '.join(names)}")
+        return [LeftOut(*row) for row in rows]  # type: ignore[arg-type]
+    except (OSError, ValueError, TypeError, csv.Error) as error:
         raise DataError(
-            f"{file} cannot be read: {error}", expected=f"CSV with the columns {', '.join(names)}"
+            f"{file} cannot be read: {error}", expected=f"CSV with the columns {', '.join(LeftOut._fields)}"
         ) from error
-    return [LeftOut(**row) for row in rows]
 
 
 def label_warnings(pool: Pool, target_classes: Iterable[str] = ()) -> list[str]:
@@ -162,29 +152,23 @@ def _conflicts(pool: Pool) -> str:
     """Identical images with several classes: compared by label within a data set, by name between data sets."""
     images = pool.images
     table = pa.table({"content": images.content_column(is_strict=False), "label": images.table["label"]})
-    counts = table.group_by("content").aggregate([("label", "count_distinct")])
-    several = counts.filter(pc.greater(counts["label_count_distinct"], 1))["content"]
-    rows_of: dict[str, list[int]] = defaultdict(list)
+    n_labels = table.group_by("content").aggregate([("label", "count_distinct")])
+    several = n_labels.filter(pc.greater(n_labels["label_count_distinct"], 1))["content"]
+    first_row: dict[str, dict[Origin, int]] = defaultdict(dict)  # by content and class
     for row in np.flatnonzero(pc.is_in(table["content"], value_set=several)).tolist():
-        rows_of[table["content"][row].as_py()].append(row)
-    rows_of.pop("", None)  # unreadable
-    groups = [rows for rows in rows_of.values() if _disagree({pool.origins[images.labels[row]] for row in rows})]
+        first_row[table["content"][row].as_py()].setdefault(pool.origins[images.labels[row]], row)
+    first_row.pop("", None)  # unreadable
+    groups = [rows for rows in first_row.values() if _disagree(rows.keys())]
     if not groups:
         return ""
-    first = {pool.origins[images.labels[row]].name: row for row in reversed(groups[0])}
-    shown = " and ".join(f"{_place(pool, row)} ({name!r})" for name, row in sorted(first.items()))
-    n = len(groups)
-    which = "1 labeled image has" if n == 1 else f"{n:,} labeled images have"
+    columns = images.table["source"], images.table["path"]
+    named = sorted((origin.name, [column[row].as_py() for column in columns]) for origin, row in groups[0].items())
+    shown = " and ".join(f"{printable(location(*place))} ({name!r})" for name, place in named)
+    which = "1 labeled image has" if len(groups) == 1 else f"{len(groups):,} labeled images have"
     return f"{which} several classes, such as {shown}; `justright audit` lists all"
 
 
-def _place(pool: Pool, row: int) -> str:
-    source, path = (pool.images.table[name][row].as_py() for name in ("source", "path"))
-    return printable(location(source, path))
-
-
-def _disagree(origins: set[Origin]) -> bool:
-    datasets = {origin.dataset for origin in origins}
-    if len(origins) > len(datasets):
+def _disagree(origins: Collection[Origin]) -> bool:
+    if len(origins) > len({origin.dataset for origin in origins}):
         return True
     return len({comparable_name(origin.class_name) for origin in origins} - {None}) > 1

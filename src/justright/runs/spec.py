@@ -38,7 +38,7 @@ class RunSpec:
     pool_role: PoolRole = "guide"  # whether classes of the pool only guide learning or are categories too
     selector: str = DEFAULT_SELECTOR  # which classes of the pool to learn from; "auto" lets the diagnosis choose
     selector_params: Mapping[str, Any] = field(default_factory=dict)  # what differs from the defaults of the selector
-    weights: Path | None = None  # a file that says what to learn from, in place of a selector
+    weights: Path | None = None  # a file of weights, in place of a selector
     select_labeled: bool = False  # weigh the target's own classes as well, which otherwise keep the weight 1
     n_resamples: int = 10  # how often the selection is repeated on resamples, to tell how stable it is; 0 for never
     weighting: str = "auto"  # how weights act in training, one of `WEIGHTINGS`
@@ -54,7 +54,7 @@ class RunSpec:
     counter: str = BEST  # what estimates K, one of `COUNTERS`
     seed: int = 0  # same seed, same result
     n_seeds: int = 1  # train with so many seeds from this one on; together they give one answer
-    answer: Answer = "method"  # where categories come from; the command asks for the joint one
+    answer: Answer = "method"  # where categories come from; the default of the command is joint
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON; files by their content, so that they may be moved."""
@@ -65,7 +65,7 @@ class RunSpec:
             from justright.features.checkpoints import file_in
 
             plain["checkpoint"] = {"content": _content(file_in(self.checkpoint))}
-        # the header of a store tells the hash of all else in it
+        # the header of a store has the hash of all its other files
         return plain | {"features": sorted(_content(store / "store.json") for store in self.features) or None}
 
 
@@ -75,37 +75,27 @@ def _content(file: Place) -> str:
     return hash_file(file)
 
 
-def _refuse_unknown(spec: RunSpec, config: Any) -> None:
-    """Raise for settings that the method does not have."""
-    known = {each.name for each in fields(config)}
-    if unknown := sorted(set(spec.settings) - known):
-        name = unknown[0]
-        if not is_trained(spec.method) and name in _training_settings():
-            option = OWN_OPTIONS.get(name, f"--set {name}")
-            raise JustrightError(f"{spec.method} does not train, so {option} does not apply", advice="leave it out")
-        raise JustrightError(
-            f"{spec.method} has no setting {name!r}",
-            expected=f"one of {', '.join(sorted(known))}",
-            advice=f"`justright settings {spec.method}` says what they are",
-        )
-
-
-def _training_settings() -> set[str]:
-    """Settings that some method that trains has."""
-    return {each.name for method in METHODS if is_trained(method) for each in fields(METHODS[method].config_class)}
-
-
 def config_of(spec: RunSpec) -> Any:
     """The config of the method at the scale of the spec, changed by its settings; seeds share `minutes`.
 
-    Raises for a setting without effect.
+    Raises for settings that are unknown or have no effect.
     """
     config = METHODS[spec.method].config_class()
     if spec.scale == "small":
         config = config.small()
     if spec.scale == "paper":
         config = config.exact()
-    _refuse_unknown(spec, config)
+    known = {each.name for each in fields(config)}
+    for name in sorted(set(spec.settings) - known):
+        trained = (METHODS[method].config_class for method in METHODS if is_trained(method))
+        if not is_trained(spec.method) and any(name == each.name for kind in trained for each in fields(kind)):
+            option = OWN_OPTIONS.get(name, f"--set {name}")
+            raise JustrightError(f"{spec.method} does not train, so {option} does not apply", advice="leave it out")
+        raise JustrightError(
+            f"{spec.method} has no setting {name!r}",
+            expected=f"one of {', '.join(sorted(known))}",
+            advice=f"`justright settings {spec.method}` explains them",
+        )
     made = config.with_settings(spec.settings)
     idle = made.without_effect()
     for name in flat(spec.settings):

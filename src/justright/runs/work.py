@@ -23,7 +23,6 @@ class Work:
 
     n_target: int
     n_labeled: int = 0  # labeled images of all kinds
-    n_classes: int = 0  # of all kinds
     n_known: int = 0  # classes that are categories
     n_guide_classes: int = 0  # classes that only guide
     n_guides: int = 0  # images of these classes in training
@@ -72,7 +71,6 @@ class Work:
         return Work(
             n_target,
             n_labeled=sum(own) + sum(others) + n_unweighed,
-            n_classes=len(own) + len(others),
             n_known=len(known),
             n_guide_classes=0 if is_rival else len(others),
             n_guides=0 if is_rival else sum(others),

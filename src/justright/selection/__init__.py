@@ -10,6 +10,7 @@ from justright.selection.base import OwnSelector, RandomSelector, Selector, Unif
 from justright.selection.beta import BetaSelector, harden
 from justright.selection.bins import BinsSelector
 from justright.selection.class_weights import ClassWeights, ImageWeights, Remark, SelectionPlot
+from justright.selection.controls import MatchedSelector, RandomMatchedSelector, UniformMatchedSelector
 from justright.selection.cui import CuiSelector
 from justright.selection.shards import PoolFeatures, TargetFeatures
 from justright.selection.stability import Stability, stability
@@ -26,11 +27,8 @@ SELECTORS.add("cui", CuiSelector, "keeps the nearest")
 SELECTORS.add("bins", BinsSelector, "discards the far, then the near")
 SELECTORS.add("beta", BetaSelector, "soft weights, highest between too near and too far")
 SELECTORS.add("random", RandomSelector, "keeps a share of the classes, drawn at random")
-
-
-def selectors_by_target() -> list[str]:
-    """Names of the selectors whose weights depend on the target; the others are baselines."""
-    return [name for name, kind in SELECTORS.items() if not issubclass(kind, UniformSelector)]
+SELECTORS.add("random-matched", RandomMatchedSelector, "control: random classes, as many as another selector keeps")
+SELECTORS.add("uniform-matched", UniformMatchedSelector, "control: one weight for all, the mean of another selector's")
 
 
 def selector_of(name: str, params: Mapping[str, Any], seed: int, n_clusters: int | None = None) -> Selector:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,13 +20,11 @@ from justright.utils.parallel import Engine, in_process
 from justright.utils.seeding import generator
 from justright.utils.settings import SHARE, WHOLE, check_ranges, setting
 from justright.utils.types import Array
-from justright.utils.validation import check_labels, to_numpy
+from justright.utils.validation import check_labels
 
 logger = logging.getLogger(__name__)
 
 Fitted = TypeVar("Fitted", bound="Selector")
-# rows of the target (with repeats) and a seed in, class weights out
-Resample: TypeAlias = Callable[[Int[Array, " rows"], int], Float[Array, " classes"]]
 
 
 @dataclass(repr=False, eq=False)
@@ -35,8 +33,7 @@ class Selector(Estimator, ABC):
 
     A selector is a dataclass whose fields are its parameters (`justright.setting`) and implements `_weigh`. A line in
     `justright.SELECTORS` adds it to commands and their options, files, figures and pages. It may override its figure
-    (`plot`), the validation of parameters that exclude each other (`check`), and `resampler`, to keep what a
-    resample of the target does not change.
+    (`plot`) and the validation of parameters that exclude each other (`check`).
 
     Attributes after `fit` or `fit_stream`: weights_, the decision as a `ClassWeights`; and from it classes_,
     class_weight_ and reason_, one entry per class of the pool.
@@ -116,18 +113,6 @@ class Selector(Estimator, ABC):
             )
         return images.weight
 
-    def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
-        """A function that computes weights for some rows of the target, for `stability`; both are one shard.
-
-        This one fits a copy; selectors override it to keep what does not change.
-        """
-        ((pool_features, labels),), (target_features,) = pool.shards, map(to_numpy, target.shards)
-
-        def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
-            return self.reseeded(seed).fit(pool_features, labels, target_features[rows], quiet=True).class_weight_
-
-        return weigh
-
     def reseeded(self: Fitted, seed: int) -> Fitted:
         """A copy with another seed, if this selector has a seed."""
         return copy.copy(self).set_params(**({"seed": seed} if "seed" in self.get_params() else {}))
@@ -141,11 +126,6 @@ class UniformSelector(Selector):
     def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
         classes = pool.classes()
         return ClassWeights(classes, np.full(len(classes), self.weight), [self.reason] * len(classes))
-
-    def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
-        """The weights do not depend on the target."""
-        weight = self._weigh(pool, target).weight
-        return lambda rows, seed: weight
 
 
 class OwnSelector(UniformSelector):

@@ -15,14 +15,12 @@ from justright.geometry import (
     DOMAINS,
     CosineQuantile,
     beta_density,
-    cosine_similarity,
     farthest_similarity,
     nearest_similarity,
     row_norms,
-    row_quantile,
     to_unit_interval,
 )
-from justright.selection.base import Resample, Selector
+from justright.selection.base import Selector
 from justright.selection.class_weights import ClassWeights, ImageWeights, Remark, SelectionPlot
 from justright.selection.clustered import CLUSTER_COUNT, cluster_target
 from justright.selection.shards import PoolFeatures, TargetFeatures, TargetItem, check_classes, n_rows, target_batch
@@ -31,7 +29,6 @@ from justright.utils.settings import NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, Range
 from justright.utils.types import Array
 
 IMAGE_BLOCK = 1024  # pool images that are compared with the whole target at once, at image level
-MAX_KEPT_COSINES = 250_000_000  # 1 GB in single precision, for resampling
 HIGHEST = 1e3  # where a curve in the figure is cut: a density with shapes below 1 has poles
 N_POINTS = 800  # of a curve in the figure
 TINY_WEIGHT, TINY_SHARE = 1e-3, 0.9  # a remark is made if more than this share of the weights is smaller
@@ -81,6 +78,11 @@ class BetaSelector(Selector):
     def official(cls) -> BetaSelector:
         """The settings of the paper's public code, which differ from the paper: see docs/research/decisions.md."""
         return cls(level="image", domain="raw", normalize="max", weight_range=(0.01, 1.0))
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether every class weighs 1."""
+        return (self.alpha, self.beta) == (1, 1)
 
     def check(self) -> None:
         """Validate the parameters."""
@@ -187,22 +189,6 @@ class BetaSelector(Selector):
             level = (self.threshold, f"threshold {self.threshold:g}")
         return SelectionPlot("similarity", "weights", f"Beta({self.alpha:g}, {self.beta:g})", tuple(curves), level)
 
-    def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
-        """Cosines are computed once if they fit in memory; a resample of the target selects some of their columns."""
-        if self.level == "image":
-            return super().resampler(pool, target)
-        sums = pool.sums()
-        (features,) = target.batches(sums.sums.shape[1])
-        if len(sums.classes) * len(features) > MAX_KEPT_COSINES:
-            return super().resampler(pool, target)
-        cosines = cosine_similarity(sums.centroids(), features)
-        self.target_similarity_ = self._target_similarity(target)
-
-        def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
-            return self._final(reduce_cosines(cosines[:, rows], self.reduction), sums.counts)
-
-        return weigh
-
 
 @dataclass(frozen=True)
 class BetaCurve:
@@ -286,13 +272,6 @@ def similarity_to_target(
     if reduction in EXTREMES:
         return reduce(EXTREMES[reduction][1], parts)
     return reduce(CosineQuantile.merge, parts, CosineQuantile(centroids, _quantile(reduction))).similarity()
-
-
-def reduce_cosines(cosines: Float[Array, "n images"], reduction: str | float) -> Float[Array, " n"]:
-    """As `similarity_to_target`, from the cosines to all images of a target."""
-    if reduction in EXTREMES:
-        return np.clip(EXTREMES[reduction][1].reduce(cosines, axis=1).astype(np.float64), -1.0, 1.0)
-    return row_quantile(cosines, _quantile(reduction))
 
 
 def _quantile(reduction: str | float) -> float:

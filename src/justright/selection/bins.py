@@ -55,7 +55,6 @@ class BinsSelector(ClusteredSelector):
     discard: bool = setting(True, "discard nothing as too far", YES_OR_NO)
     select: bool = setting(True, "keep every class that is not too far", YES_OR_NO)
     combine: str = setting("average", "combine halvings by mean distance, or by vote", one_of("average", "majority"))
-    equal: str = setting("classes", "whether bins have equally many classes or images", one_of("classes", "images"))
     seed: int = setting(0, "decides the clusters and the halvings of the target", WHOLE)
 
     def check(self) -> None:
@@ -129,19 +128,14 @@ class BinsSelector(ClusteredSelector):
     def _bins(self, distance: Float[Array, " classes"], threshold: float) -> Int[Array, " classes"]:
         """Bin of each class: 0 beyond the threshold, else from 1, the nearest, to `n_bins`.
 
-        Bins have equally many classes, up to one; or, with equal="images", about equally many images, each class in the
-        bin of its middle image. Classes at the same distance keep their order.
+        Bins have equally many classes, up to one. Classes at the same distance keep their order.
         """
         order = np.argsort(distance, kind="stable")
         if self.discard:
             order = order[distance[order] <= threshold]
-        bins, counts = np.full(len(distance), DISCARDED, dtype=np.int64), self.class_count_[order]
-        if self.equal == "images":
-            middle = np.cumsum(counts) - counts / 2
-            bins[order] = 1 + np.floor(self.n_bins * middle / counts.sum()).astype(np.int64)
-        else:
-            for number, members in enumerate(np.array_split(order, self.n_bins), start=1):
-                bins[members] = number
+        bins = np.full(len(distance), DISCARDED, dtype=np.int64)
+        for number, members in enumerate(np.array_split(order, self.n_bins), start=1):
+            bins[members] = number
         return bins
 
     def _keep_bin(self) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.geometry import DISTANCES, ClassSums, row_chunks
-from justright.selection.base import Resample, Selector
+from justright.selection.base import Selector
 from justright.selection.class_weights import ClassWeights
 from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, TargetItem, n_rows, target_batch
 from justright.utils.errors import DataError, DegenerateError, JustrightError
@@ -50,18 +50,6 @@ class ClusteredSelector(Selector):
         classes = pool.sums(normalize=self.metric == "l2")  # Eq. 7
         self.target_clusters_, clusters = self._cluster(target, classes)  # Eq. 10
         return self._decide(classes, clusters)
-
-    def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
-        """Pool centroids and clusters stay; images and random choices are drawn again."""
-        is_l2 = self.metric == "l2"
-        classes = pool.sums(is_l2)
-        cluster, _ = self._cluster(target, classes)
-        (features,) = target.batches(classes.sums.shape[1], is_l2)
-
-        def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
-            return self.reseeded(seed)._decide(classes, ClassSums().update(features[rows], cluster[rows])).weight
-
-        return weigh
 
     def _cluster(self, target: TargetFeatures, classes: ClassSums) -> tuple[Int[Array, " target"], ClassSums]:
         dim = classes.sums.shape[1]

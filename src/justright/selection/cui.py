@@ -1,4 +1,4 @@
-"""The classes most similar to the target, greedily: works for transfer learning, fails for discovery."""
+"""The classes most similar to the target: works for transfer learning, fails for discovery."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from justright.selection.clustered import (
     METRIC_HELP,
     ClusteredSelector,
 )
-from justright.utils.context import track
 from justright.utils.errors import DegenerateError, NothingSelectedError
-from justright.utils.settings import COUNT, NOT_NEGATIVE, WHOLE, Range, one_of, setting
-from justright.utils.types import Array
+from justright.utils.settings import COUNT, NOT_NEGATIVE, WHOLE, Range, setting
 
 AS_BINS = "bins"
 CLASS_COUNT = Range(
@@ -36,8 +34,7 @@ class CuiSelector(ClusteredSelector):
     The similarity of a class is `domain_similarity` with this class alone as the source. The target's clusters replace
     its unknown classes; true classes, passed to `fit` as `target_clusters`, make it an oracle.
 
-    Attributes: class_similarity_, rank_ (from 1) per class; target_clusters_ per target image. With greedy="marginal",
-    rank_ is the order of being added and 0 for the rest.
+    Attributes: class_similarity_, rank_ (from 1) per class; target_clusters_ per target image.
     [1] Y. Cui et al., Large Scale Fine-Grained Categorization and Domain-Specific Transfer Learning, CVPR 2018.
     """
 
@@ -48,33 +45,30 @@ class CuiSelector(ClusteredSelector):
     n_clusters: int | None = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
     _: KW_ONLY
     metric: str = setting("euclidean", METRIC_HELP, METRIC)
-    greedy: str = setting("single", "rank one by one, or add what fits those chosen", one_of("single", "marginal"))
     mass: str = setting("images", MASS_HELP, MASS)
     seed: int = setting(0, "decides the clusters of the target", WHOLE)
 
     def _decide(self, classes: ClassSums, clusters: ClassSums) -> ClassWeights:
         distance = DISTANCES[self.metric](classes.centroids(), clusters.centroids())
-        class_mass, cluster_mass = self._mass(classes), self._mass(clusters)
-        n_kept = self._number(classes, clusters)
+        cluster_mass, n_kept = self._mass(clusters), self._number(classes, clusters)
         similarity = [domain_similarity(row[None], None, cluster_mass, self.gamma) for row in distance]  # Eq. 9
         self.class_similarity_ = np.array(similarity)
-        if self.greedy == "single":
-            # By distance, not by its exponential: a large gamma sends all similarities to 0, but not their order.
-            order = np.argsort([emd(row[None], None, cluster_mass) for row in distance], kind="stable").tolist()
-        else:
-            order = _marginal_order(distance, class_mass, cluster_mass, n_kept)
+        # By distance, not by its exponential: a large gamma sends all similarities to 0, but not their order.
+        order = np.argsort([emd(row[None], None, cluster_mass) for row in distance], kind="stable")
         self.rank_ = np.zeros(len(distance), dtype=np.int64)
         self.rank_[order] = np.arange(1, len(order) + 1)
-        is_kept = (self.rank_ > 0) & (self.rank_ <= n_kept)
-        reason = [self._reason(int(rank), n_kept) for rank in self.rank_]
+        is_kept = self.rank_ <= n_kept
+        reason = [
+            f"kept: rank {rank} of {n_kept}" if kept else f"too far: rank {rank} > {n_kept}"
+            for rank, kept in zip(self.rank_.tolist(), is_kept, strict=True)
+        ]
         columns = {"similarity": self.class_similarity_, "rank": self.rank_}
         return ClassWeights(classes.classes, is_kept.astype(np.float64), reason, columns)
 
     def plot(self, weights: ClassWeights) -> SelectionPlot:
         """Classes by similarity, and the last one that is kept."""
         n_kept = int((weights.weight > 0).sum())
-        # marginal choices do not follow the order of similarity
-        return SelectionPlot("similarity", cut=(n_kept, f"{n_kept} kept") if self.greedy == "single" else None)
+        return SelectionPlot("similarity", cut=(n_kept, f"{n_kept} kept"))
 
     def _number(self, classes: ClassSums, clusters: ClassSums) -> int:
         n_pool_classes, n_kept = len(classes.classes), self.n_classes
@@ -89,18 +83,3 @@ class CuiSelector(ClusteredSelector):
             problem = f"n_classes={n_kept} of a pool with {n_pool_classes} classes"
             raise DegenerateError(problem, expected=f"a number from 1 to {n_pool_classes}")
         return n_kept
-
-    def _reason(self, rank: int, n_kept: int) -> str:
-        if self.greedy == "marginal":
-            return f"kept: added as number {rank} of {n_kept}" if rank else f"left out: {n_kept} others fit better"
-        return f"kept: rank {rank} of {n_kept}" if rank <= n_kept else f"too far: rank {rank} > {n_kept}"
-
-
-def _marginal_order(distance: Array, class_mass: Array, cluster_mass: Array, n_kept: int) -> list[int]:
-    """Classes in the order in which each lowers the selection's earth mover's distance most."""
-    chosen: list[int] = []
-    for _ in track(range(n_kept), n_kept, "classes to keep"):
-        rest = [c for c in range(len(distance)) if c not in chosen]
-        costs = [emd(distance[[*chosen, c]], class_mass[[*chosen, c]], cluster_mass) for c in rest]
-        chosen.append(rest[int(np.argmin(costs))])
-    return chosen

@@ -1,28 +1,33 @@
-"""Is it better to use no pool, all of it, or a selection? A rehearsal on hidden classes, without target labels."""
+"""Does the pool help? A rehearsal on hidden classes of the target's own labels, without any target label."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from justright.clustering import SemiSupKMeans
-from justright.evaluation import Scores, evaluate
+from justright.evaluation import Counts, match_counts
+from justright.evaluation.intervals import MeanDifference, mean_difference
 from justright.geometry import unit_rows
-from justright.selection import OwnSelector, Selector, selector_of, selectors_by_target
-from justright.selection.verdict import EVERYTHING, OWN, Diagnosis, DrawScores
 from justright.utils.context import track
-from justright.utils.errors import DegenerateError, NothingSelectedError
+from justright.utils.errors import DegenerateError
 from justright.utils.seeding import generator
 from justright.utils.types import UNLABELED, Array, Labels
 from justright.utils.validation import check_directions, check_features
 
 LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]  # features, and a label each
+OWN, EVERYTHING = "own", "none"  # the two selectors that are compared
+TITLES = {OWN: "own (no pool)", EVERYTHING: "none (the whole pool)"}
+CAVEAT = (
+    "Linear discriminants replace a trained network, and hidden classes of your own replace unknown ones. "
+    "Only whether to use the pool is compared: a rehearsal cannot tell which selection of it is best."
+)
+AHEAD = 7 / 8  # the pool is used unless own labels alone are better in this share of the draws: less is mostly luck
 N_DRAWS = 16
-N_INIT = 2  # starts of k-means, the same for every setting: only the selection differs
+N_INIT = 2  # starts of k-means
 POOL_SHARE = 0.5  # total weight of the pool when features are learned, where that of the own labels is 1
 SHRINKAGE = 0.1  # share of a plain sphere mixed into the scatter within classes, so that it can be inverted
 
@@ -31,9 +36,43 @@ MAX_PER_CLASS, MAX_CLASSES, MAX_TARGET = 50, 400, 4_000
 LEAST_IMAGES, LEAST_CLASSES = 4, 4  # with fewer, half of them would be too few to learn from or to discover
 
 
-def standard_settings(n_clusters: int, seed: int = 0) -> dict[str, Selector]:
-    """The settings that `diagnose` compares by default, by the names of the selectors."""
-    return {name: selector_of(name, {}, seed, n_clusters) for name in (OWN, EVERYTHING, *selectors_by_target())}
+@dataclass(frozen=True)
+class Diagnosis:
+    """Whether to use the pool, and why."""
+
+    winner: str  # OWN or EVERYTHING, the name of a selector
+    verdict: str  # a sentence with the reason
+    how: str  # a sentence about the method
+    own: float  # mean accuracy on hidden images without the pool
+    everything: float  # and with all of it
+    difference: MeanDifference
+    n_better: int  # draws in which the pool is better
+    n_draws: int
+    caveat: str = CAVEAT
+
+    @staticmethod
+    def of(own: Float[Array, " draws"], everything: Float[Array, " draws"], n_classes: int) -> Diagnosis:
+        """Summarize the accuracies of both settings; each draw hid half of `n_classes`."""
+        n_draws, n_hidden = len(own), n_classes // 2
+        # draws share classes: Nadeau and Bengio (2003) widen the interval by hidden over remaining
+        difference = mean_difference(everything - own, overlap=n_hidden / (n_classes - n_hidden))
+        n_better, n_worse = int((everything > own).sum()), int((everything < own).sum())
+        winner = OWN if n_worse >= AHEAD * n_draws else EVERYTHING
+        ahead = f"own labels are ahead in {n_worse}" if winner == OWN else f"the pool is ahead in {n_better}"
+        right, without = float(everything.mean()), float(own.mean())
+        verdict = (
+            f"Take {TITLES[winner]}: with the pool {100 * right:.1f} % of hidden images are right, without it "
+            f"{100 * without:.1f} %, a difference of {difference} points; {ahead} of {n_draws} draws."
+        )
+        how = (
+            f"{n_draws} draws, in each of which {n_hidden} of your {n_classes} labeled classes were hidden and "
+            "rediscovered; the interval is at 95 %."
+        )
+        return Diagnosis(winner, verdict, how, without, right, difference, n_better, n_draws)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as JSON values."""
+        return asdict(self)
 
 
 def diagnose(
@@ -41,131 +80,72 @@ def diagnose(
     pool: LabeledFeatures,
     target: Float[Array, "target dim"],
     n_categories: int,
-    settings: Mapping[str, Selector] | None = None,
     n_draws: int = N_DRAWS,
     seed: int = 0,
 ) -> Diagnosis:
-    """Rehearse discovery with each setting on problems whose answer is known.
+    """Rehearse discovery without the pool and with all of it, on problems whose answer is known.
 
-    Each setting weighs the pool by the target, once. In each draw half of the target's own labeled classes are hidden
-    (`HiddenClasses.draw`). Linear discriminants of the remaining labels and of the weighted pool replace training; then
-    semi-supervised k-means with `n_categories` clusters over own and target images discovers the hidden classes. All
-    settings get the same draws, so their differences to own labels alone are paired.
+    In each draw half of the target's own labeled classes are hidden (`hide_classes`). Linear discriminants of the
+    remaining labels and of the pool replace training; then semi-supervised k-means with `n_categories` clusters over
+    own and target images discovers the hidden classes. Both settings get the same draws, so differences are paired.
 
     own           features and labels of the target's own classes
-    pool          features and labels to select from
+    pool          features and labels of other classes
     target        features of the unlabeled images
     n_categories  number of categories in the target, K
-    settings      selectors to compare, by name; `standard_settings` if not given
     n_draws       number of problems with hidden classes
     """
     if n_draws < 2:
         raise DegenerateError(f"{n_draws} draws", expected="at least 2, to estimate how much draws differ")
-    settings = {OWN: OwnSelector()} | dict(standard_settings(n_categories, seed) if settings is None else settings)
-    source = hidden_classes(*own, target, seed)
-    rows = sampled_rows(pool[1], seed, "pool")
-    weights = {}
-    for name, selector in settings.items():
-        with suppress(NothingSelectedError):  # then it is own labels alone, and has no weights
-            # quiet: remarks about a selector that is not chosen would confuse
-            weights[name] = selector.fit(*pool, target, quiet=True).sample_weight(pool[1])
-    kept = {name: float((weight > 0).mean()) for name, weight in weights.items()}
-    sample = _unit(pool[0][rows], "pool"), pool[1][rows]
-    outcomes: dict[str, list[DrawScores | None]] = {name: [] for name in settings}
-    for number in track(range(n_draws), n_draws, "draws of hidden classes"):
-        problem = source.draw(number)
-        for name, outcome in outcomes.items():
-            scores = None
-            if name in weights:
-                scores = _score(source, problem, sample, weights[name][rows], n_categories, seed + number)
-            outcome.append(None if scores is None else DrawScores(scores.new, scores.all, kept[name]))
-    return Diagnosis.of(outcomes, source.n_classes, source.n_hidden)
-
-
-def _score(
-    source: HiddenClasses, problem: HiddenProblem, pool: LabeledFeatures, weight: Array, n_categories: int, seed: int
-) -> Scores | None:
-    """Scores on hidden images with this selection; None if nothing can be learned from it."""
-    known_labels, is_old = problem
-    is_seen, is_used = known_labels != UNLABELED, weight > 0
-    n_seen, used = int(is_seen.sum()), weight[is_used]
-    shares = np.concatenate([np.full(n_seen, 1 / n_seen), POOL_SHARE * used / used.sum()])
-    features = np.concatenate([source.own[is_seen], pool[0][is_used]])
-    # own and pool classes may have equal numbers
-    labels = np.concatenate([2 * known_labels[is_seen], 2 * pool[1][is_used] + 1])
-    everything = np.concatenate([source.own, source.target])
-    try:
-        seen = discriminant_features(features, labels, everything, shares)
-    except DegenerateError:
-        return None
-    given = np.concatenate([known_labels, np.full(len(source.target), UNLABELED)])
-    n_clusters = max(n_categories, source.n_classes)
-    clusters = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=seed).fit(seen, given).labels_
-    of_hidden = np.asarray(clusters[: len(source.own)])[~is_seen]
-    return evaluate(source.own_labels[~is_seen], of_hidden, is_old[~is_seen], n_resamples=0)
-
-
-# the label of each own image, -1 if it is hidden, and whether other images of its class keep their label
-HiddenProblem = tuple[Int[Array, " own"], Bool[Array, " own"]]
-
-
-@dataclass(frozen=True)
-class HiddenClasses:
-    """The source of problems: labeled images of the target's own classes, and unlabeled images of the target."""
-
-    own: Float[Array, "own dim"]
-    own_labels: Int[Array, " own"]
-    target: Float[Array, "target dim"]
-    seed: int
-
-    @property
-    def n_classes(self) -> int:
-        """Number of own classes."""
-        return len(np.unique(self.own_labels))
-
-    @property
-    def n_hidden(self) -> int:
-        """Number of classes that a draw hides."""
-        return self.n_classes // 2
-
-    def draw(self, number: int) -> HiddenProblem:
-        """Problem `number`: half of the classes are hidden, and half of the images of the others."""
-        draws = generator(self.seed, "hidden classes", number)
-        classes = draws.permutation(np.unique(self.own_labels))
-        is_new = np.isin(self.own_labels, classes[: self.n_hidden])
-        is_hidden = is_new.copy()
-        for label in classes[self.n_hidden :]:
-            rows = draws.permutation(np.flatnonzero(self.own_labels == label))
-            is_hidden[rows[: len(rows) // 2]] = True
-        return np.where(is_hidden, UNLABELED, self.own_labels), ~is_new
-
-
-def hidden_classes(
-    own: Float[Array, "own dim"], labels: Int[Array, " own"], target: Float[Array, "target dim"], seed: int
-) -> HiddenClasses:
-    """The images to draw problems from, with features scaled to length 1."""
-    rows = sampled_rows(labels, seed, "own")
-    if (n_classes := len(np.unique(labels[rows]))) < LEAST_CLASSES:
+    x, y = sampled(*own, seed, "own")
+    pool_x, pool_y = sampled(*pool, seed, "pool")
+    if (n_classes := len(np.unique(y))) < LEAST_CLASSES or not len(pool_y):
         raise DegenerateError(
-            f"{n_classes} own classes with at least {LEAST_IMAGES} labeled images",
-            expected=f"at least {LEAST_CLASSES}: half of them are hidden and then discovered",
+            f"{n_classes} own classes and {len(np.unique(pool_y))} of the pool with at least {LEAST_IMAGES} images",
+            expected=f"at least {LEAST_CLASSES} own classes, half of which are hidden and then discovered, and a pool",
             advice="more labeled images of the target's own classes, or name a selector",
         )
-    sample = np.sort(generator(seed, "diagnosis target").permutation(len(target))[:MAX_TARGET])
-    return HiddenClasses(_unit(own[rows], "own"), labels[rows], _unit(target[sample], "target"), seed)
+    rows = np.sort(generator(seed, "diagnosis target").permutation(len(target))[:MAX_TARGET])
+    everything = np.concatenate([x, _unit(target[rows], "target")])
+    scores: dict[str, list[float]] = {OWN: [], EVERYTHING: []}
+    for number in track(range(n_draws), n_draws, "draws of hidden classes"):
+        known = hide_classes(y, generator(seed, "hidden classes", number))
+        is_seen = known != UNLABELED
+        given = np.concatenate([known, np.full(len(rows), UNLABELED)])
+        for name, found in scores.items():
+            share = POOL_SHARE if name == EVERYTHING else 0.0
+            weight = np.concatenate([is_seen / is_seen.sum(), np.full(len(pool_y), share / len(pool_y))])
+            labels = np.concatenate([2 * known, 2 * pool_y + 1])  # own and pool classes may have equal numbers
+            seen = discriminant_features(np.concatenate([x, pool_x]), labels, everything, weight)
+            kmeans = SemiSupKMeans(max(n_categories, n_classes), n_init=N_INIT, seed=seed + number)
+            clusters = np.asarray(kmeans.fit(seen, given).labels_)[: len(y)]
+            found.append(match_counts(Counts.of(y[~is_seen], clusters[~is_seen])).accuracy)
+    return Diagnosis.of(np.array(scores[OWN]), np.array(scores[EVERYTHING]), n_classes)
 
 
-def sampled_rows(labels: Labels, seed: int, what: str) -> Int[Array, " rows"]:
-    """Rows of at most MAX_PER_CLASS images of at most MAX_CLASSES classes; classes with too few images are left out."""
+def hide_classes(labels: Int[Array, " own"], draws: np.random.Generator) -> Int[Array, " own"]:
+    """The labels with half of the classes hidden, and half of the images of the others: -1."""
+    classes = draws.permutation(np.unique(labels))
+    n_hidden = len(classes) // 2
+    is_hidden = np.isin(labels, classes[:n_hidden])
+    for label in classes[n_hidden:]:
+        rows = draws.permutation(np.flatnonzero(labels == label))
+        is_hidden[rows[: len(rows) // 2]] = True
+    return np.where(is_hidden, UNLABELED, labels)
+
+
+def sampled(features: Float[Array, "_ _"], labels: Labels, seed: int, what: str) -> LabeledFeatures:
+    """At most MAX_PER_CLASS images of at most MAX_CLASSES classes, at length 1; tiny classes are left out."""
     classes, counts = np.unique(labels, return_counts=True)
     classes = classes[counts >= LEAST_IMAGES]
     if len(classes) > MAX_CLASSES:
         classes = generator(seed, "diagnosis classes", what).choice(classes, MAX_CLASSES, replace=False)
-    rows = []
+    rows = [np.zeros(0, dtype=np.int64)]
     for label in classes:
         members = np.flatnonzero(labels == label)
         rows.append(generator(seed, "diagnosis images", what, int(label)).permutation(members)[:MAX_PER_CLASS])
-    return np.sort(np.concatenate(rows)) if rows else np.zeros(0, dtype=np.int64)
+    kept = np.sort(np.concatenate(rows))
+    return _unit(features[kept], what), labels[kept]
 
 
 def _unit(features: Float[Array, "images dim"], what: str) -> Float[Array, "images dim"]:
@@ -186,6 +166,8 @@ def discriminant_features(
     the generalized eigenvectors B v = l W v with l > 0 give features sqrt(l / (1 + l)) v . (x - mean): directions
     without information about the classes fade, as they do in a network trained on them.
     """
+    from scipy.linalg import eigh  # slow to import
+
     weight = np.ones(len(pool)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     is_used = weight > 0
     pool, labels, weight = pool[is_used].astype(np.float64), labels[is_used], weight[is_used]
@@ -203,11 +185,8 @@ def discriminant_features(
     if not sphere > 0:
         raise DegenerateError("every class consists of copies of one feature", expected="features that vary")
     within = (1 - SHRINKAGE) * within + SHRINKAGE * sphere * np.eye(len(within))
-    # After whitening by W the discriminants are the singular vectors of the whitened centroids.
-    spread, axes = np.linalg.eigh(within)
-    whiten = axes / np.sqrt(spread)
-    between = ((centroids - mean) @ whiten) * np.sqrt(class_share)[:, None]
-    _, strength, directions = np.linalg.svd(between, full_matrices=False)
-    is_real = strength > 1e-8 * strength[0]
-    gain = strength[is_real] / np.sqrt(1 + strength[is_real] ** 2)
-    return np.asarray(((target - mean) @ whiten @ directions[is_real].T) * gain)
+    around = (centroids - mean) * np.sqrt(class_share)[:, None]
+    strength, directions = eigh(around.T @ around, within)
+    is_real = strength > 1e-10 * strength[-1]
+    gain = np.sqrt(strength[is_real] / (1 + strength[is_real]))
+    return np.asarray((target - mean) @ directions[:, is_real] * gain)

@@ -33,19 +33,16 @@ class PoolFeatures:
         """The shards, one in memory at a time."""
         return map(_pool_batch, enumerate(self.shards))
 
-    def sums(self, normalize: bool = False) -> ClassSums:
-        """Sum and count of each class, of rows of length 1 if `normalize`; raises for fewer than two classes."""
+    def sums(self, normalize: bool = False, least: int = 2) -> ClassSums:
+        """Sum and count of each class, of rows of length 1 if `normalize`; raises for fewer than `least` classes."""
         parts = self.engine(partial(_class_sums, normalize=normalize), enumerate(self.shards))
         sums = reduce(ClassSums.merge, parts, ClassSums())
-        check_classes(sums.classes)
+        check_classes(sums.classes, least)
         return sums
 
     def classes(self) -> Int[Array, " classes"]:
         """The classes in ascending order; one is enough."""
-        classes = reduce(np.union1d, self.engine(_classes, enumerate(self.shards)), np.zeros(0, dtype=np.int64))
-        if len(classes) == 0:
-            raise DegenerateError("the pool is empty", expected="at least one labeled image")
-        return classes
+        return self.sums(least=1).classes
 
 
 @dataclass(frozen=True)
@@ -101,11 +98,11 @@ def target_batch(item: TargetItem, dim: int, normalize: bool = False) -> Float[A
     return unit_rows(array) if normalize else array
 
 
-def check_classes(classes: Int[Array, " classes"]) -> None:
-    """Raise if there are fewer than two classes to select from."""
-    if len(classes) < 2:
+def check_classes(classes: Int[Array, " classes"], least: int = 2) -> None:
+    """Raise if there are fewer classes to select from."""
+    if len(classes) < least:
         problem = "the pool is empty" if len(classes) == 0 else f"the pool has one class only, {classes[0]}"
-        raise DegenerateError(problem, expected="at least two classes to select from", advice="add labeled data")
+        raise DegenerateError(problem, expected=f"at least {least} to select from", advice="add labeled data")
 
 
 def n_rows(shard: ArrayLike) -> int:
@@ -124,10 +121,6 @@ def _pool_batch(item: PoolItem) -> tuple[Float[Array, "images dim"], Int[Array, 
 def _class_sums(item: PoolItem, normalize: bool) -> ClassSums:
     features, labels = _pool_batch(item)
     return ClassSums().update(unit_rows(features) if normalize else features, labels)
-
-
-def _classes(item: PoolItem) -> Int[Array, " classes"]:
-    return np.unique(_pool_batch(item)[1])
 
 
 def _checked(features: ArrayLike, what: str) -> Float[Array, "images dim"]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.selection.base import Selector
-from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures
+from justright.selection.base import Selector, UniformSelector
+from justright.selection.shards import ArrayLike
 from justright.utils.context import track
-from justright.utils.errors import DegenerateError, JustrightError
+from justright.utils.errors import DegenerateError
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 from justright.utils.validation import to_numpy
@@ -36,36 +37,29 @@ def stability(
     *,
     target_clusters: ArrayLike | None = None,
     n_resamples: int = 20,
-    over: str = "both",
     seed: int = 0,
 ) -> Stability:
-    """Compute weights repeatedly: on bootstraps of the target, with other random splits, or both.
+    """Fit copies of the selector on bootstraps of the target: as many images as there are, drawn with replacement.
 
-    over  "target": draw as many target images as there are, with replacement; "splits": keep the target, change the
-          selector's seed; "both"
-
-    What a resample does not change is computed once: cosines for Beta, centroids and clusters for Bins and Cui. Pass
-    `target_clusters_` of a fitted selector as `target_clusters` to skip k-means as well.
+    Each copy has a seed of its own. Pass `target_clusters_` of a fitted selector as `target_clusters` to skip k-means.
     """
-    if over not in ("both", "target", "splits"):
-        raise JustrightError(f"over={over!r}", expected="'both', 'target' or 'splits'")
-    selector.check()
-    pool = PoolFeatures([(pool_features, pool_labels)])
-    weigh = selector.resampler(pool, TargetFeatures([target_features], clusters=target_clusters))
-    n_target = len(to_numpy(target_features))
+    pool, labels, target = map(to_numpy, (pool_features, pool_labels, target_features))
+    clusters = None if target_clusters is None else to_numpy(target_clusters)
     weights: list[Float[Array, " classes"]] = []
-    n_failed = 0
-    for resample in track(range(n_resamples), n_resamples, "resamples"):
+    if isinstance(selector, UniformSelector):  # its weights do not depend on the target
+        weights = [copy.copy(selector).fit(pool, labels, target).class_weight_] * n_resamples
+    for resample in track(range(len(weights), n_resamples), n_resamples, "resamples"):
         draws = generator(seed, "stability", resample)
-        rows = np.arange(n_target) if over == "splits" else np.sort(draws.integers(n_target, size=n_target))
-        new_seed = int(draws.integers(2**31)) if over != "target" else int(getattr(selector, "seed", 0))
+        rows = np.sort(draws.integers(len(target), size=len(target)))
+        other = selector.reseeded(int(draws.integers(2**31)))
         try:
-            weights.append(weigh(rows, new_seed))
+            other.fit(pool, labels, target[rows], None if clusters is None else clusters[rows], quiet=True)
         except DegenerateError:
-            n_failed += 1
+            continue
+        weights.append(other.class_weight_)
     if not weights:
         problem = f"nothing was selected in any of {n_resamples} resamples"
         raise DegenerateError(problem, expected="a selector that fits this target")
-    drawn, classes = np.stack(weights), np.unique(to_numpy(pool_labels))
+    drawn, n_failed = np.stack(weights), n_resamples - len(weights)
     kept_share = (drawn > 0).mean(axis=0)
-    return Stability(classes, kept_share, drawn.mean(axis=0), drawn.std(axis=0), len(weights), n_failed)
+    return Stability(np.unique(labels), kept_share, drawn.mean(axis=0), drawn.std(axis=0), len(weights), n_failed)

@@ -6,17 +6,20 @@ import errno
 import json
 import os
 import re
+import secrets
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from justright.utils.locks import WRITER, is_gone, writer_name
+from justright.utils.locks import HAS_LOCKS, lock_file, locked_file
 
 IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Error numbers of a file that cannot grow: the disk is full, or a limit is reached."""
 
+TEMPORARY = re.compile(r"^\..+\.[0-9a-f]{16}\.tmp$")
 ABANDONED = 24 * 3600.0  # seconds: even where the clocks of machines are set to different time zones
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -54,8 +57,7 @@ def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
     """
     temporary = temporary_of(path)
     try:
-        with explain_disk_full(path):
-            _create(temporary)
+        with explain_disk_full(path), _created(temporary):
             yield temporary
             if is_flushed:
                 with temporary.open("rb") as written:
@@ -77,24 +79,39 @@ def expect_writable(path: Path) -> None:
 
 def temporary_of(path: Path) -> Path:
     """A new name beside a path, which no other process and no other call has."""
-    return path.with_name(f".{path.name[:40]}.{writer_name()}.tmp")
+    return path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
 
 
-def _create(path: Path) -> None:
-    """Make an empty file; a folder that another process removes meanwhile because it is empty is made again."""
-    while True:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):
-            path.touch(exist_ok=False)
-            return
+@contextmanager
+def _created(path: Path) -> Iterator[None]:
+    """Make an empty file and hold a lock on it, so that no other process takes it for a leftover."""
+    file = locked_file(path)
+    assert file is not None
+    try:
+        if not HAS_LOCKS:  # Windows replaces no open file
+            file.close()
+        yield
+    finally:
+        file.close()
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Temporary files and leases in this folder and below whose process has ended before it could delete them.
+    """Temporary files in this folder and below whose process has ended before it could delete them.
 
-    A process of another machine cannot be looked up. It counts as ended if its file is older than `ABANDONED` seconds.
+    Without locks, as on Windows, they are those older than `ABANDONED` seconds.
     """
-    return [path for path in _files_below(folder) if WRITER.search(path.name) and is_gone(path, ABANDONED)]
+    return [path for path in _files_below(folder) if TEMPORARY.search(path.name) and _is_abandoned(path)]
+
+
+def _is_abandoned(path: Path) -> bool:
+    with suppress(FileNotFoundError), path.open("r+b") as file:
+        try:
+            if HAS_LOCKS:
+                return lock_file(file, wait=False)
+        except OSError:  # no locks in this file system
+            pass
+        return time.time() - path.stat().st_mtime > ABANDONED
+    return False  # gone at this moment
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -1,11 +1,10 @@
-"""Validation of arrays that users pass, on scikit-learn's `check_array`. Torch tensors stay on their device."""
+"""Validation of arrays that users pass, on scikit-learn's `check_array`. Torch tensors become numpy arrays."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_torch_array
 from jaxtyping import Int
 
 from justright.utils.errors import DataError, DegenerateError
@@ -26,14 +25,12 @@ def to_numpy(values: Any) -> Array:
 
 def check_features(features: Any, what: str = "features", *, min_images: int = 1) -> Any:
     """Return features as a table of finite floating point numbers, images x dim; half precision stays half."""
-    is_tensor = is_torch_array(features) and features.ndim == 2 and features.dtype.is_floating_point
-    table: Any = features if is_tensor and 0 not in features.shape else _as_table(features, what, min_images)
-    xp = array_namespace(table)
+    table = _as_table(features, what, min_images)
     # One sum is faster than a mask of all numbers. It is not finite if any number is not, or if numbers overflow.
     with np.errstate(over="ignore", invalid="ignore"):
-        is_finite = bool(xp.isfinite(xp.sum(table, dtype=xp.float64)))
+        is_finite = bool(np.isfinite(table.sum(dtype=np.float64)))
     if not is_finite:
-        is_bad = to_numpy(~xp.all(xp.isfinite(table), axis=1))
+        is_bad = ~np.isfinite(table).all(axis=1)
         problem = f"NaN or infinite values in {_rows(is_bad)}" if is_bad.any() else "numbers whose sum overflows"
         raise DegenerateError(
             f"{what}: {problem}",

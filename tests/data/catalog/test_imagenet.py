@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from justright.data.catalog import DATA_SETS
-from justright.data.catalog.imagenet import chosen_classes
+from justright.data.catalog.loaders import imagenet100_classes
 from justright.utils.errors import DataError, MissingDataError
 
 
@@ -24,7 +24,7 @@ def synset(position: int) -> str:
 def imagenet(tmp_path: Path) -> Path:
     for position in range(1000):
         (tmp_path / "train" / synset(position)).mkdir(parents=True)
-    for position in chosen_classes():  # the other folders are never looked into
+    for position in imagenet100_classes():  # the other folders are never looked into
         touch(tmp_path / "train" / synset(position) / "b.JPEG")
         touch(tmp_path / "train" / synset(position) / "a.JPEG")
         touch(tmp_path / "val" / synset(position) / "v.JPEG")
@@ -41,7 +41,7 @@ def ssb(tmp_path: Path) -> Path:
 
 
 def test_hundred_classes_are_those_of_the_gcd_protocol() -> None:
-    chosen = chosen_classes()
+    chosen = imagenet100_classes()
     assert chosen[:10] == [1, 14, 27, 31, 45, 55, 77, 103, 108, 141]
     assert chosen[-3:] == [987, 993, 996]
     assert len(set(chosen)) == 100
@@ -51,13 +51,13 @@ def test_splits_do_not_change_the_global_generator() -> None:
     np.random.seed(5)
     expected = np.random.rand()
     np.random.seed(5)
-    chosen_classes()
+    imagenet100_classes()
     assert np.random.rand() == expected
 
 
 def test_imagenet_100_is_relabeled_in_the_order_of_the_synsets(imagenet: Path) -> None:
     images = DATA_SETS["imagenet100"].load(imagenet)
-    assert images.classes == {label: synset(position) for label, position in enumerate(chosen_classes())}
+    assert images.classes == {label: synset(position) for label, position in enumerate(imagenet100_classes())}
     assert images.paths[:2] == [f"train/{synset(1)}/a.JPEG", f"train/{synset(1)}/b.JPEG"]
     assert images.of_split("train").labels.tolist() == np.repeat(np.arange(100), 2).tolist()
     assert images.of_split("test").labels.tolist() == list(range(100))

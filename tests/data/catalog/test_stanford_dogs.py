@@ -8,7 +8,7 @@ from scipy.io import savemat
 
 from justright.data import ClassSplit, graded
 from justright.data.catalog import DATA_SETS
-from justright.data.catalog.stanford_dogs import KINDS, kind_of
+from justright.data.catalog.loaders import dog_kinds, kind_of
 from justright.utils.errors import DataError, MissingDataError
 
 TRAIN = [
@@ -112,7 +112,7 @@ def test_kind_of_a_breed(folder: str, kind: tuple[str, ...]) -> None:
 
 
 def test_ranges_of_synsets_do_not_overlap() -> None:
-    bounds = [bound for first, last, _ in KINDS for bound in (first, last)]
+    bounds = [bound for of in dog_kinds() for bound in (of.start, of.stop - 1)]
     assert bounds == sorted(bounds)
 
 

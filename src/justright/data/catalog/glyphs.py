@@ -1,8 +1,6 @@
 """Glyphs: 872 characters of 29 scripts, drawn by the package itself.
 
-The table of characters is literal, so that the classes do not depend on the installed fonts. Outlines that scripts
-share (A in Latin, Greek and Cyrillic) appear once, under the first of them. Characters that differ only by size, place,
-thickness or slant are omitted, because drawings vary these. Append to grow the table: labels are positions.
+The characters are listed in glyphs.toml, so that the classes do not depend on the installed fonts.
 
 The outline of a character is rasterized once per font, as a soft mask of fixed size. An image is an affine map of that
 mask, a threshold that makes strokes thinner or thicker, and a few colors. So text layout, the slow part, runs once.
@@ -11,10 +9,12 @@ mask, a threshold that makes strokes thinner or thicker, and a few colors. So te
 from __future__ import annotations
 
 import math
+import tomllib
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,6 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from justright.data.catalog import DataSet
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
 from justright.utils.errors import BadImageError, DataError
@@ -40,53 +39,13 @@ class Script(NamedTuple):
     characters: str
 
 
-BLOCKS: tuple[Script, ...] = (
-    Script("latin", "alphabets", "sans serif mono stix", "ABCDEFGHJKLMNPQRSTUVWXYZabdefhikmnpqtyßæøþð&@"),
-    Script("greek", "alphabets", "sans serif mono stix", "ΓΔΞΣΦΨΩαβεζηιλμνξπςστφωϑϖϞϠϡϰϱ"),
-    Script("cyrillic", "alphabets", "sans serif mono", "ДЖИЙЛЦЧШЩЪЫЬЭЮЯЂЉЊђћҐҕҗҘқңҤҪҲӁӇӑӔӖӘӚӞӠӮӴӶӸ"),
-    Script("armenian", "alphabets", "sans serif mono", "ԳԴԵԶԷԸԹԺԻԽԾԿՀՃՄՆՇՉՊՌՎՐՒՔՖաթխկմնչպջվփֆև"),
-    Script("georgian", "alphabets", "sans serif", "ბდეთკლმნრფქჭჯჰჱჲჴჶჹႡႢႥႦႧႨႩႪႫႬႮႰႵႸႼႽႾႿჁჃჄჅ"),
-    Script("tifinagh", "alphabets", "sans-upright", "ⴳⴽⴿⵃⵄⵆⵇⵈⵋⵌⵎⵐⵒⵓⵖⵘⵚⵛⵜⵞⵢⵣⵤ"),
-    Script("old-italic", "alphabets", "sans", "𐌄𐌌𐌍𐌎𐌐𐌔𐌖𐌙𐌝"),
-    Script("ogham", "alphabets", "sans-upright", "ᚂᚃᚄᚆᚇᚈᚉᚌᚍᚎᚑᚒᚓᚕᚖᚗᚙᚚ"),
-    Script("phonetic", "alphabets", "sans serif mono", "ɕɗɚɠɣɧɬɮɱɲɶɹɻɾʁʂʆʉʍʐʑʖʞʣʤʦʨʩʫʬʭ"),
-    Script("hebrew", "right-to-left", "sans", "אבגדהזטךכלםמעףפץצקרשתﭏ"),
-    Script("arabic", "right-to-left", "sans-upright mono-upright", "ءؤئبةتثجخدذرزسشضطعغفقكلمنوىيٹٻڑڤکگھ"),
-    Script("nko", "right-to-left", "sans-upright", "߂߃߄߅߆߇߉ߍߎߏߐߑߒߔߖߗߘߙߚߛߜߝߞߟߢߤ"),
-    Script("canadian-syllabics", "syllabics", "sans", "ᐂᐅᐆᐊᐋᐌᐘᐠᐫᐼᑁᑇᑖᑗᑘᑠᑪᑰᑴᑸᒓᒚᒡᓀᓔᓚᓝᓞᓟᓢᓥᓮᓷᓸᓹᔒᔔᔚᔹᕌᕾᖁᖏᖖᖢᖤ"),
-    Script("lao", "syllabics", "sans", "ຂຄງຈຊຍຕຖທນປຜຝພມຣລວສຮຯະາຳຽແໂໃ໑໒໓໖໗໘ໜ"),
-    Script("digits", "numerals", "sans serif mono stix", "0123456789"),
-    Script("arabic-digits", "numerals", "sans-upright mono-upright", "٢٣٤٦٩۵۶"),
-    Script("double-struck", "letterlike", "sans", "𝔸𝔹𝔻𝔼𝔽𝕀𝕁𝕂𝕃𝕄𝕆𝕌𝕍𝕎𝕏𝕐𝕒𝕓𝕔𝕕𝕗𝕘𝕚𝕜𝕝𝕟𝕤𝕥𝕦𝕪𝕫ℍℕℙℝ"),
-    Script("currency", "letterlike", "sans mono", "$¢£¥₠₡₢₧₨₪₫€₯₰₲₴₸₹"),
-    Script("punctuation", "letterlike", "sans serif", "?%*()[{}§¶©®‡‰‱⁂⁇⁈⁉⁋"),
-    Script("arrows", "technical", "sans serif", "←→↓↖↗↘↙↜↝↥↯↰↱↲↳↴↵↶↷↸↹↺↻↼↽↾⇃⇄⇅⇋⇑⇖⇗⇘⇙⇱⇲⇵⇶⟰⟱⟴⥀⬏"),
-    Script("operators", "technical", "sans stix-upright", "×÷=±¬<>∄∈∋∐∓√∝∠∴∵∹∿≅≏≙≤≿⊁⊃⊄⊆⊋⊓⊗⊢⊧⊪⊰⊱⊵⊶⊻⋜⋝⋮⋰⋱⩪"),
-    Script("apl", "technical", "mono", "⌶⌸⌹⌼⌿⍁⍂⍊⍋⍌⍍⍎⍐⍓⍔⍘⍚⍛⍜⍝⍡⍢⍣⍤⍥⍦⍧⍨⍩⍪⍮⍱⍲⍶⍷⍹"),
-    Script("box-drawing", "geometry", "sans serif mono", "┤┴╒╔╕╗╘╚╛╝╟╢╥╦╧╨╩╫╱╲"),
-    Script("shapes", "geometry", "sans serif mono", "□▭▯▲▶▼◀◇◈◐◑◒◓◜◝◟◠◡◢◣◤◥◴◸◹◺◿⬖⬗⬘⬙░▚▞"),
-    Script("braille", "patterns", "sans serif", "⠃⠊⠍⠎⠑⠕⠛⠜⠟⠣⠥⠩⠪⠬⠱⡃⡅⡉⡊⡑⡜⡡⡨⡯⡹⢅⢉⢊⢌⢑⢟⢣⢺⣁⣈⣵"),
-    Script("tetragrams", "patterns", "sans", "𝌆𝌋𝌓𝌗𝌚𝌞𝌨𝌬𝌴𝌽𝌾𝍂𝍈𝍎𝍓𝍕𝍖"),
-    Script("dingbats", "pictures", "sans mono-upright", "✁✂✃✆✇✈✉✌✍✎✏✐✓✗✙✜✞✠✡✦✧✩✰✳✾✿❀❂❉❝❞❡❣❤❥❦❧"),
-    Script("symbols", "pictures", "sans", "☂☃☄☈☉☊☘☙☚☜☝☞☟☡☢☦☪☭☯☼☽☾☿♃♄♈♉♊♋♌♍♎♑♓♔♗♘♡♤♨♩♫♬♭♮⚂⚐⚔⚠⚡⚤⚳⚶"),
-    Script("faces", "pictures", "sans", "😀😇😈😋😎😑😓😗😘😦😨😭😱😳😴😶😸😻😽"),
-)
-
-FACES: dict[str, tuple[str, ...]] = {
-    "sans": ("DejaVuSans", "DejaVuSans-Bold", "DejaVuSans-Oblique", "DejaVuSans-BoldOblique"),
-    "sans-upright": ("DejaVuSans", "DejaVuSans-Bold"),
-    "serif": ("DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-Italic", "DejaVuSerif-BoldItalic"),
-    "mono": ("DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSansMono-Oblique", "DejaVuSansMono-BoldOblique"),
-    "mono-upright": ("DejaVuSansMono", "DejaVuSansMono-Bold"),
-    "stix": ("STIXGeneral", "STIXGeneralBol", "STIXGeneralItalic", "STIXGeneralBolIta"),
-    "stix-upright": ("STIXGeneral", "STIXGeneralBol"),
-}
-"""Font files by group. Some scripts exist upright only."""
+_TABLE = tomllib.loads(files(__package__).joinpath("glyphs.toml").read_text(encoding="utf-8"))
+BLOCKS = tuple(Script(*row) for row in _TABLE["scripts"])
 
 
 def faces_of(block: Script) -> tuple[str, ...]:
     """The font files that contain every character of the block."""
-    return tuple(face for group in block.fonts.split() for face in FACES[group])
+    return tuple(face for group in block.fonts.split() for face in _TABLE["fonts"][group])
 
 
 Color = tuple[int, int, int]
@@ -371,12 +330,3 @@ def parse_glyphs(options: Path) -> ImageSet:
         raise DataError(problem, expected="options such as glyphs:per_class=20,seed=0,size=64,scripts=latin+greek")
     numbers: dict[str, Any] = {name: int(value) for name, value in given.items()}
     return glyph_set(scripts=scripts, **numbers)
-
-
-DATA_SET = DataSet(
-    title="Glyphs, drawn by justright",
-    loader=parse_glyphs,
-    licence="free: drawn here from the DejaVu and STIX fonts",
-    where="inside the package; justright data glyphs --out DIR writes it as files",
-    layout="none, nothing is read",
-)

@@ -46,38 +46,65 @@ for (const table of document.querySelectorAll("table.sortable")) {
   table.parentElement.before(search, found);
 }
 
-// The image behind the mark of a map that is pointed at: tiles of 40 pixels, 2 apart, 5 a row.
+// The image behind a mark of a map, by pointer or arrow keys: tiles of 40 pixels, 2 apart, 5 a row.
 for (const map of document.querySelectorAll("figure.map")) {
   const drawn = map.querySelector("svg");
   const spots = Array.from(map.querySelectorAll("img[data-spots]")).flatMap((sheet) =>
     sheet.dataset.spots.split(" ").map((spot, place) => ({ sheet, place, at: spot.split(",").map(Number) })),
   );
+  if (!spots.length) continue;
+  spots.sort((a, b) => a.at[0] - b.at[0]);
   const tile = document.createElement("div");
   tile.className = "tile";
   tile.hidden = true;
   map.append(tile);
-  const look = (event) => {
-    const box = drawn.getBoundingClientRect();
+  const show = ({ sheet, place }, x, y) => {
+    const image = sheet.cloneNode();
+    image.style.margin = `${-42 * Math.floor(place / 5)}px 0 0 ${-42 * (place % 5)}px`;
+    image.hidden = tile.hidden = false;
+    tile.replaceChildren(image);
+    tile.style.left = `${Math.min(x + 12, innerWidth - 104)}px`;
+    tile.style.top = `${Math.min(y + 12, innerHeight - 104)}px`;
+  };
+  const hide = () => { tile.hidden = true; };
+  const onScreen = ({ at }, box = drawn.getBoundingClientRect()) => [box.left + (at[0] / 1000) * box.width, box.top + (at[1] / 1000) * box.height];
+  const look = ({ clientX, clientY }) => {
     let least = 12; // pixels: farther marks are not meant
     let found = null;
-    for (const { sheet, place, at } of spots) {
-      const x = box.left + (at[0] / 1000) * box.width - event.clientX;
-      const y = box.top + (at[1] / 1000) * box.height - event.clientY;
-      if (Math.hypot(x, y) >= least) continue;
-      least = Math.hypot(x, y);
-      found = sheet.cloneNode();
-      found.style.margin = `${-42 * Math.floor(place / 5)}px 0 0 ${-42 * (place % 5)}px`;
+    const box = drawn.getBoundingClientRect();
+    for (const spot of spots) {
+      const [x, y] = onScreen(spot, box);
+      const distance = Math.hypot(x - clientX, y - clientY);
+      if (distance < least) [least, found] = [distance, spot];
     }
-    tile.hidden = !found;
-    if (!found) return;
-    found.hidden = false;
-    tile.replaceChildren(found);
-    tile.style.left = `${Math.min(event.clientX + 12, innerWidth - 104)}px`;
-    tile.style.top = `${Math.min(event.clientY + 12, innerHeight - 104)}px`;
+    if (found) show(found, clientX, clientY);
+    else hide();
   };
   for (const kind of ["pointermove", "pointerdown"]) drawn.addEventListener(kind, look);
-  drawn.addEventListener("pointerleave", () => (tile.hidden = true));
+  drawn.addEventListener("pointerleave", hide);
+  let current = -1; // of the keyboard, from left to right
+  drawn.setAttribute("tabindex", "0");
+  drawn.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    current = Math.max(0, Math.min(spots.length - 1, current + step));
+    show(spots[current], ...onScreen(spots[current]));
+  });
+  drawn.addEventListener("blur", hide);
 }
+
+// A table or figure that is wider than the screen can be scrolled with the keyboard.
+const sizes = new ResizeObserver((changed) => {
+  for (const { target } of changed) {
+    const isWider = target.scrollWidth > target.clientWidth;
+    for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", "Scrolls sideways"]]) {
+      if (isWider) target.setAttribute(name, value);
+      else target.removeAttribute(name);
+    }
+  }
+});
+for (const wide of document.querySelectorAll(".wide")) sizes.observe(wide);
 
 // On paper nothing can be unfolded.
 addEventListener("beforeprint", () => {

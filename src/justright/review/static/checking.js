@@ -8,7 +8,7 @@ const range = (low, high) => `${(100 * low).toFixed(0)} to ${percent(high)}`;
 const checks = (n, what) => `${n.toLocaleString("en")} ${what}check${n === 1 ? "" : "s"}`;
 
 export function accuracyText({ accuracy: found, n_more_checks: more }) {
-  if (!found) return `Accuracy not known yet: about ${checks(more, "random ")} give it within ±4 points`;
+  if (!found) return `Not checked yet: about ${checks(more, "random ")} give the accuracy within ±4 points`;
   const rest = more ? `about ${more.toLocaleString("en")} more give it within ±4 points` : "within ±4 points";
   return `Accuracy ${percent(found.accuracy)} (${range(found.low, found.high)}) from ${checks(found.n_checked, "random ")}; ${rest}`;
 }

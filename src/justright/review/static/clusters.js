@@ -6,7 +6,11 @@ import { Windowed } from "./windowed.js";
 
 export const STATUS = { open: "○ open", kept: "✓ kept", rejected: "✕ rejected", disputed: "! disputed" };
 export const count = (n, what = "image") => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
-export const certainty = (confidence) => `${Math.round(100 * confidence)} % sure`;
+// The mean confidence of a cluster is its expected purity where confidences are calibrated.
+export const certainty = (confidence) => {
+  const share = `${Math.round(100 * confidence)} %`;
+  return document.body.classList.contains("calibrated") ? `expected purity ${share}` : `${share} sure`;
+};
 
 export class ClusterList {
   constructor(onOpen) {

@@ -344,6 +344,8 @@ async function start() {
   about = await server.get("about");
   document.title = `Review of ${about.run}`;
   at("run").textContent = about.run;
+  at("expected").textContent = about.expected;
+  document.body.classList.toggle("calibrated", Boolean(about.expected));
   const name = localStorage.getItem(WHO) ?? about.reviewer;
   if (name) setReviewer(name);
   const late = server.waiting();

@@ -1,0 +1,309 @@
+"""Loaders of the published data sets, each from its official layout (data_sets.toml)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from justright.data.catalog.layouts import (
+    LabeledPaths,
+    Listing,
+    assemble,
+    check_present,
+    class_folders,
+    first_present,
+    images_in,
+    inside,
+    missing,
+    read_lines,
+    read_mat,
+    train_then_test,
+    whole_numbers,
+)
+from justright.data.columns import levels_of
+from justright.data.image_set import ImageSet
+from justright.data.splits import legacy_generator
+from justright.utils.errors import DataError
+
+AIRCRAFT_PARTS = ("trainval", "test")
+CAR_TREES = ("", "car_data", "car_data/car_data")  # where class folders are; the usual archive nests them twice
+CAR_NAMES = ("devkit/cars_meta.mat", "cars_meta.mat", "names.csv")  # any of these gives the order of the classes
+# the labels of the test images are a separate file, usually in the devkit or beside it
+CARS_TEST = ("devkit/cars_test_annos_withlabels.mat", "cars_test_annos_withlabels.mat")
+N_DOGS = 120
+N_IMAGENET = 1000
+# SSB's names and the usual ones; the synset folders may also be directly in the tree
+IMAGENET_21K = (("imagenet21k_train", "imagenet21k_val"), ("train", "val"))
+INAT_TRAIN, INAT_TEST = ("train_mini", "2021_train_mini"), ("val", "2021_valid")  # as in the archive, in torchvision
+TAXON = ("number", "kingdom", "phylum", "class", "order", "family", "genus", "species")
+
+
+def load_cub(root: Path) -> ImageSet:
+    """CUB-200-2011: labels are the official class numbers minus 1, as in SSB; rows are in the order of `images.txt`.
+
+    The super-category is the last word of the English name (`Albatross`). The official files hold no taxonomy.
+    """
+    root = inside(root, "CUB_200_2011")
+    files = ("classes", "images", "image_class_labels", "train_test_split")
+    classes, images, labels, parts = (Listing.read(root / f"{name}.txt") for name in files)
+    n_classes = len(classes.keys)
+    if classes.keys != [str(number) for number in range(1, n_classes + 1)]:
+        raise DataError(f"{classes.file}: classes are not numbered in order", expected=f"1 to {n_classes}")
+    check_present(root / "images", images.values)
+    label = labels.numbers(1, n_classes)[labels.rows_of(images)] - 1
+    is_train = parts.numbers(0, 1)[parts.rows_of(images)] == 1
+    groups = [name.split(".")[-1].split("_")[-1] for name in classes.values]
+    return assemble(root / "images", "cub", images.values, label, is_train, classes.values, [groups])
+
+
+def load_nabirds(root: Path) -> ImageSet:
+    """NABirds: labels count the official class numbers that have images, in increasing order (555 in the complete set).
+
+    Official numbers are nodes of the tree, and only some nodes have images. Rows are in the order of `images.txt`.
+    Super-categories are the ancestors of a class without the root.
+    """
+    root = inside(root, "nabirds")
+    files = ("images", "classes", "hierarchy", "image_class_labels", "train_test_split")
+    images, classes, parents, labels, parts = (Listing.read(root / f"{name}.txt") for name in files)
+    name_of = dict(zip(classes.keys, classes.values, strict=True))
+    number_of = dict(zip(classes.keys, whole_numbers(classes.keys, 0, 10**6, classes.at).tolist(), strict=True))
+    for row, node in enumerate(labels.values):
+        if node not in name_of:
+            raise DataError(f"{labels.at(row)}: {node}", expected=f"a class number of {classes.file}")
+    check_present(root / "images", images.values)
+    nodes = sorted(set(labels.values), key=number_of.__getitem__)
+    label_of = {node: label for label, node in enumerate(nodes)}
+    label = np.array([label_of[labels.values[row]] for row in labels.rows_of(images)])
+    is_train = parts.numbers(0, 1)[parts.rows_of(images)] == 1
+    names, groups = [name_of[node] for node in nodes], [_ancestors_of_bird(node, parents, name_of) for node in nodes]
+    return assemble(root / "images", "nabirds", images.values, label, is_train, names, levels_of(groups))
+
+
+def _ancestors_of_bird(node: str, parents: Listing, name_of: dict[str, str]) -> list[str]:
+    """The names above a node, coarse to fine, without the root."""
+    row_of = {child: row for row, child in enumerate(parents.keys)}
+    chain: list[str] = []
+    while node in row_of:
+        row = row_of[node]
+        node = parents.values[row]
+        if node not in name_of:
+            raise DataError(f"{parents.at(row)}: {node}", expected="a class number of classes.txt")
+        if node in chain:
+            raise DataError(f"{parents.at(row)}: {node} is above itself", expected="a tree")
+        chain.append(node)
+    return [name_of[above] for above in reversed(chain[:-1])]
+
+
+def load_aircraft(root: Path) -> ImageSet:
+    """FGVC-Aircraft: labels are positions among the sorted variant names, as in SSB; rows in the order of the lists.
+
+    The split "train" is the official trainval, which the GCD protocol takes; test follows it.
+    """
+    data = inside(root, "fgvc-aircraft-2013b") / "data"
+    lists = [Listing.read(data / f"images_variant_{part}.txt") for part in AIRCRAFT_PARTS]
+    names = sorted({variant for part in lists for variant in part.values})
+    label_of = {name: label for label, name in enumerate(names)}
+    train, test = (
+        ([f"{key}.jpg" for key in part.keys], np.array([label_of[variant] for variant in part.values]))
+        for part in lists
+    )
+    check_present(data / "images", train[0] + test[0])
+    groups = [group for level in ("family", "manufacturer") if (group := _aircraft_groups(data, level, lists))]
+    superclasses = [[group[name] for name in names] for group in groups]
+    return train_then_test(data / "images", "aircraft", [train], [test], names, superclasses)
+
+
+def _aircraft_groups(data: Path, level: str, variants: list[Listing]) -> dict[str, str]:
+    """The group of each variant; empty if the lists of that level are missing."""
+    files = [data / f"images_{level}_{part}.txt" for part in AIRCRAFT_PARTS]
+    if not all(file.is_file() for file in files):
+        return {}
+    group_of: dict[str, str] = {}
+    for images, groups in zip(variants, map(Listing.read, files), strict=True):
+        for variant, row in zip(images.values, groups.rows_of(images), strict=True):
+            if group_of.setdefault(variant, groups.values[row]) != groups.values[row]:
+                raise DataError(
+                    f"{groups.at(int(row))}: {variant} is {groups.values[row]} here and {group_of[variant]} elsewhere",
+                    expected=f"one {level} per variant",
+                )
+    return group_of
+
+
+def load_cars(root: Path) -> ImageSet:
+    """Stanford Cars: labels are positions in `cars_meta.mat`, as in SSB, which are not alphabetical.
+
+    Devkit: rows in the order of the annotations, train before test. Class folders: rows sorted by folder, then file.
+    """
+    names = _car_names(root)
+    tree = next((root / tree for tree in CAR_TREES if (root / tree / "train").is_dir()), None)
+    if tree is not None:
+        label_of = {_car_key(name): label for label, name in enumerate(names)}
+        train, test = (_cars_in_folders(tree, part, label_of) for part in ("train", "test"))
+        return train_then_test(tree, "cars", [train], [test], names)
+    train = _annotated_cars(root, "cars_train", root / "devkit/cars_train_annos.mat", len(names))
+    test = _annotated_cars(root, "cars_test", first_present(root, *CARS_TEST), len(names))
+    return train_then_test(root, "cars", [train], [test], names)
+
+
+def _annotated_cars(root: Path, part: str, file: Path, n_classes: int) -> LabeledPaths:
+    (rows,) = read_mat(file, "annotations")
+    if not {"class", "fname"} <= set(rows.dtype.names or ()):
+        raise DataError(
+            f"{file}: the annotations have the fields {rows.dtype.names}",
+            expected="class and fname among them; the test annotations with labels are a separate file",
+        )
+    numbers = whole_numbers(rows["class"], 1, n_classes, lambda row: f"{file}, annotation {row + 1}")
+    files = [str(name) for name in rows["fname"]]
+    check_present(root / part, files)
+    return [f"{part}/{name}" for name in files], numbers - 1
+
+
+def _cars_in_folders(base: Path, part: str, label_of: dict[str, int]) -> LabeledPaths:
+    folders = class_folders(base / part)
+    for folder in folders:
+        if _car_key(folder) not in label_of:
+            raise DataError(
+                f"{base / part / folder} is not a class", expected=f"one of the {len(label_of)} class names"
+            )
+    paths, positions = images_in(base, part, folders)
+    return paths, np.array([label_of[_car_key(folder)] for folder in folders])[positions]
+
+
+def _car_names(root: Path) -> list[str]:
+    # this file is required: sorted folders would give other labels
+    file = first_present(root, *CAR_NAMES)
+    if file.suffix == ".mat":
+        names = [str(name) for name in read_mat(file, "class_names")[0]]
+    else:
+        names = [line.strip().strip('"') for line in read_lines(file)]
+    if len({_car_key(name) for name in names}) != len(names):
+        raise DataError(f"{file} names a class twice", expected="each class once")
+    return names
+
+
+def _car_key(name: str) -> str:
+    """A key that folder and class agree on: `Ram C/V` cannot be a folder and became `Ram C-V` or `Ram C_V`."""
+    return re.sub(r"[^a-z0-9.]", "", name.casefold())
+
+
+def load_dogs(root: Path) -> ImageSet:
+    """Stanford Dogs: labels are the official class numbers minus 1; rows in the order of the lists, train first.
+
+    The class name is the folder (`n02085620-Chihuahua`). Its synset number gives the super-categories, which are not
+    in the official files.
+    """
+    images = first_present(root, "Images", "images")
+    names: dict[int, str] = {}
+    train = _read_dogs(root, "train_list.mat", names)
+    test = _read_dogs(root, "test_list.mat", names)
+    check_present(images, train[0] + test[0])
+    folders = [names.get(label, "") for label in range(N_DOGS)]
+    levels = levels_of([kind_of(folder) for folder in folders])
+    return train_then_test(images, "dogs", [train], [test], folders, superclasses=levels)
+
+
+@cache
+def dog_kinds() -> dict[range, tuple[str, ...]]:
+    """Kinds of dogs, coarse to fine, by ranges of synset numbers."""
+    text = files(__package__).joinpath("dog_kinds.toml").read_text(encoding="utf-8")
+    pairs = [(*map(int, ends.split("-")), kind.split("/")) for ends, kind in tomllib.loads(text).items()]
+    return {range(first, last + 1): tuple(kind) for first, last, kind in pairs}
+
+
+def kind_of(folder: str) -> tuple[str, ...]:
+    """The super-categories of a breed, coarse to fine; empty if it is directly under dog in WordNet."""
+    number = folder.removeprefix("n").partition("-")[0]
+    return next((kind for of, kind in dog_kinds().items() if number.isdecimal() and int(number) in of), ())
+
+
+def _read_dogs(root: Path, name: str, names: dict[int, str]) -> LabeledPaths:
+    """Files and labels of one list; adds the folder of each new class to `names`."""
+    file = first_present(root, name, f"lists/{name}")
+    files, numbers = read_mat(file, "file_list", "labels")
+    if len(files) != len(numbers):
+        raise DataError(f"{file}: {len(files)} files and {len(numbers)} labels", expected="one label per file")
+    labels = whole_numbers(numbers, 1, N_DOGS, lambda row: f"{file}, row {row + 1}") - 1
+    paths = [str(path) for path in files]
+    for row, (path, label) in enumerate(zip(paths, labels.tolist(), strict=True), start=1):
+        folder = path.partition("/")[0]
+        if names.setdefault(label, folder) != folder:
+            problem = f"{file}, row {row}: class {label + 1} is {folder} here and {names[label]} before"
+            raise DataError(problem, expected="one folder per class")
+    return paths, labels
+
+
+def load_herbarium(root: Path) -> ImageSet:
+    """Herbarium-19: labels are ImageFolder's, folders sorted as strings. Validation images are the split "test"."""
+    train, test = "small-train", "small-validation"
+    folders = class_folders(root / train)
+    if unknown := sorted(set(class_folders(root / test)) - set(folders)):
+        raise DataError(f"{root / test / unknown[0]} is not a class of {train}", expected="the same classes in both")
+    of_train, of_test = ([images_in(root, part, folders)] for part in (train, test))
+    return train_then_test(root, "herbarium19", of_train, of_test, folders)
+
+
+def imagenet100_classes() -> list[int]:
+    """The 100 of 1000 classes of the GCD protocol, drawn by numpy's legacy generator with seed 0."""
+    return sorted(legacy_generator(0).choice(N_IMAGENET, 100, replace=False).tolist())
+
+
+def load_imagenet100(root: Path) -> ImageSet:
+    """ImageNet-100: a hundred classes of a complete ImageNet-1k, labels 0 to 99 in the order of the synset ids."""
+    folders = class_folders(root / "train")
+    if len(folders) != N_IMAGENET:
+        raise DataError(
+            f"{root / 'train'} holds {len(folders):,} class folders",
+            expected=f"all {N_IMAGENET:,} of ImageNet-1k: the hundred are chosen by their position among them",
+        )
+    synsets = [folders[position] for position in imagenet100_classes()]
+    train, test = images_in(root, "train", synsets), images_in(root, "val", synsets)
+    return train_then_test(root, "imagenet100", [train], [test], synsets)
+
+
+def load_imagenet1k_ssb(root: Path) -> ImageSet:
+    """ImageNet-1k-SSB: ImageNet-1k and synsets of ImageNet-21k-P. The class name is the synset id, as in SSB's split.
+
+    Labels: the sorted synsets of ImageNet-1k, then the sorted others. Validation images, if present, are the split
+    "test". A synset of ImageNet-1k that is in the 21k tree too is read from the 1k tree only.
+    """
+    tree_1k = first_present(root, "imagenet1k", "ImageNet-1K").name
+    tree_21k = first_present(root, "imagenet21k", "ImageNet-21K").name
+    old = class_folders(root / tree_1k / "train")
+    pairs = [(f"{tree_21k}/{train}", f"{tree_21k}/{test}") for train, test in IMAGENET_21K]
+    train_21k, test_21k = next((pair for pair in pairs if (root / pair[0]).is_dir()), (tree_21k, ""))
+    new = sorted(set(class_folders(root / train_21k)) - set(old))
+    if not new:
+        raise missing(root / train_21k / "n*")
+    train = [images_in(root, f"{tree_1k}/train", old), images_in(root, train_21k, new, len(old))]
+    parts = [(f"{tree_1k}/val", old, 0), (test_21k, new, len(old))]
+    test = [images_in(root, *part) for part in parts if part[0] and (root / part[0]).is_dir()]
+    return train_then_test(root, "imagenet1k-ssb", train, test, old + new)
+
+
+def load_inat_insects(root: Path) -> ImageSet:
+    """iNaturalist-2021-mini: labels count the folders of class Insecta in sorted order.
+
+    Genus, family and order are the super-categories. Validation images, if present, are the split "test".
+    """
+    part = first_present(root, *INAT_TRAIN).name
+    taxa = {folder: _taxon(root / part / folder) for folder in class_folders(root / part)}
+    insects = [folder for folder, ranks in taxa.items() if ranks["class"] == "Insecta"]
+    if not insects:
+        raise missing(root / part / "*_Insecta_*")
+    train = [images_in(root, part, insects)]
+    test = [images_in(root, name, insects) for name in INAT_TEST if (root / name).is_dir()][:1]
+    names = [f"{taxa[folder]['genus']} {taxa[folder]['species']}" for folder in insects]
+    groups = [[taxa[folder][rank] for folder in insects] for rank in ("genus", "family", "order")]
+    return train_then_test(root, "inat-insects", train, test, names, groups)
+
+
+def _taxon(folder: Path) -> dict[str, str]:
+    parts = folder.name.split("_")
+    if len(parts) != len(TAXON):
+        raise DataError(f"{folder} is not a class folder", expected=f"a name made of {'_'.join(TAXON)}")
+    return dict(zip(TAXON, parts, strict=True))
