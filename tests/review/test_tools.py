@@ -160,6 +160,17 @@ def test_images_are_found_where_the_export_says(opened, photos, is_copy, tmp_pat
         assert not any(file.is_symlink() for file in out.rglob("*.png")) or not is_copy
 
 
+def test_a_table_of_images_that_are_no_files_says_so(drawn_review, tmp_path):
+    assert "relative to the zip or table" in exported(drawn_review, "csv", tmp_path)[1].usage
+
+
+def test_imported_images_are_no_longer_in_doubt(opened, tmp_path):
+    row, name = int(opened.state.rows_of(14)[0]), opened.state.labels[15].name
+    (tmp_path / "one.csv").write_text(f"path,label\n{ImageNames(opened.run.target).names[row]},{name}\n")
+    import_from(opened, tmp_path / "one.csv", "anna")
+    assert opened.lists.images(15, "uncertain")[-1] == row
+
+
 def test_addresses_of_label_studio_start_at_the_folder_above_the_images(opened, photos, tmp_path):
     out, done = exported(opened, "label-studio", tmp_path)
     task = json.loads((out / "tasks.json").read_text())[0]
@@ -325,6 +336,15 @@ def test_earlier_names_of_categories_are_understood(opened, say, tmp_path):
         file.write_text(f"path,category\n{name},{label}\n")
         done = import_from(opened, file, "anna")
         assert (done.n_moved, done.named) == ((1, ()) if label == "Omega" else (0, ()))
+
+
+def test_spaces_around_a_name_do_not_make_another_category(opened, tmp_path):
+    names, other = ImageNames(opened.run.target).names, opened.state.labels[14].name
+    rows = [int(opened.state.rows_of(15)[place]) for place in (0, 1)]
+    (tmp_path / "one.csv").write_text(f"path,label\n{names[rows[0]]}, {other} \n{names[rows[1]]},{other}\n")
+    done = import_from(opened, tmp_path / "one.csv", "anna")
+    assert (done.n_moved, done.named) == (2, ())
+    assert opened.state.group[rows].tolist() == [14, 14]
 
 
 def test_known_classes_without_images_can_be_chosen(opened, tmp_path):

@@ -71,13 +71,10 @@ class ImageNames:
         return self.names[rows[0]] if rows else str(file)
 
     def name_of_stem(self, stem: str) -> str:
-        """The name of an image from the key that `stems` gives it; the key itself if it is unknown."""
+        """The name of an image from the key that `stems` gives it, which may leave out folders; else the key itself."""
         key = nfc(stem).replace("\\", "/")
-        row = self._by_stem.get(key)
-        if row is None and "/" not in key:
-            rows = [row for each, row in self._by_stem.items() if posixpath.basename(each) == key]
-            row = rows[0] if len(rows) == 1 else None
-        return stem if row is None else self.names[row]
+        rows = self._by_stem.get(key) or self.rows_of(stem) or self._by_last_of_stem.get(key, [])
+        return self.names[rows[0]] if len(rows) == 1 else stem
 
     @cached_property
     def stems(self) -> list[str]:
@@ -100,8 +97,12 @@ class ImageNames:
         return self.images.readers[self.images.table["source"][row].as_py()].has_files
 
     @cached_property
-    def _by_stem(self) -> dict[str, int]:
-        return {nfc(stem): row for row, stem in enumerate(self.stems)}
+    def _by_stem(self) -> dict[str, list[int]]:
+        return _rows_by(map(nfc, self.stems))
+
+    @cached_property
+    def _by_last_of_stem(self) -> dict[str, list[int]]:
+        return _rows_by(nfc(posixpath.basename(stem)) for stem in self.stems)
 
     @cached_property
     def _by_name(self) -> dict[str, list[int]]:

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
 from justright.data.columns import nfc
+from justright.data.quarantine import printable
 from justright.discovery.predictions import CategoryKind
 from justright.review.actions import Action, ClusterOrRejected, GivenName, Row, Strict
 from justright.review.state import REJECTED, Change, ConflictError, Edit, Label, Moved, Opinion, ReviewState, edit
@@ -139,7 +140,8 @@ def corrections(opened: OpenReview, given: SetLabels) -> Corrections:
     to_name: defaultdict[str, list[int]] = defaultdict(list)
     conflicts: list[tuple[int, str]] = []
     n_untouched = n_known = 0
-    for name, rows in zip(map(nfc, given.names), given.rows, strict=True):
+    for given_name, rows in zip(map(nfc, given.names), given.rows, strict=True):
+        name = given_name if given_name in cluster_of else _clean(given_name)
         to = cluster_of.get(name)
         for row in rows:
             first, present = int(before.group[row]), int(now.group[row])
@@ -150,7 +152,7 @@ def corrections(opened: OpenReview, given: SetLabels) -> Corrections:
             elif first != present:
                 conflicts.append((row, name))
             elif to is None:
-                to_name[_new_name(name)].append(row)
+                to_name[name].append(row)
             else:
                 to_cluster[to].append(row)
     if conflicts:
@@ -181,8 +183,8 @@ def _is_called(state: ReviewState, cluster: int, name: str, to: int | None) -> b
     return cluster == to or (cluster != REJECTED and state.labels[cluster].name == name)
 
 
-def _new_name(name: str) -> str:
-    """The name for a new category; DataError if a reviewer could not give it."""
+def _clean(name: str) -> str:
+    """The name as a reviewer would give it, with single spaces; DataError if nobody could."""
     try:
         return GIVEN_NAME.validate_python(name)
     except ValidationError as error:
@@ -217,7 +219,7 @@ def images_text(n: int) -> str:
 def _conflict(opened: OpenReview, conflicts: list[tuple[int, str]]) -> ConflictError:
     paths, state = opened.predictions.index["path"], opened.state
     told = [
-        f"  {paths[row].as_py()}: {name} in the file, {state.name_of(int(state.group[row]))} in the review"
+        f"  {printable(paths[row].as_py())}: {name} in the file, {state.name_of(int(state.group[row]))} in the review"
         for row, name in conflicts[:N_LISTED]
     ]
     told += [f"  and {len(conflicts) - N_LISTED:,} more"] * (len(conflicts) > N_LISTED)

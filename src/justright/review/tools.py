@@ -75,7 +75,8 @@ def export_to(opened: OpenReview, to: str, out: Path, *, is_copy: bool = False) 
                 _put_images(sheet, form, building)
             form.write(sheet, building)
     _remember(opened, to, seen)
-    usage = form.usage.format(out=out, root=root, above=root.parent)
+    place = root if has_images or names.root else "the zip or table that the run read"
+    usage = form.usage.format(out=out, root=place, above=root.parent)
     return Exported(len(sheet), sum(label is not None for label in sheet.labels), usage)
 
 

@@ -47,7 +47,7 @@ def read(path: Path, images: ImageNames) -> Iterator[GivenLabel]:
     """The labels of labels.json."""
     found: Labels = checked(Labels, read_json(path), path, EXPECTED)
     for key, value in found.labels.items():
-        image = images.names[rows[0]] if (rows := images.rows_of(key)) else images.name_of_stem(key)
+        image = images.name_of_stem(key)
         for target in value if isinstance(value, list) else [] if value is None else [value]:
             label = target.label if isinstance(target, Target) else target
             if found.classes is not None and not (isinstance(label, int) and 0 <= label < len(found.classes)):
