@@ -143,7 +143,8 @@ def write_pages(runs: Mapping[str, RunFolder], out: Path) -> list[Path]:
     """Write the comparison of runs to `out` and a report into each run, several pages at a time; returns all paths."""
     paths = {name: run.path for name, run in runs.items()}
     pages = [(paths, out), *(({name: path}, path / REPORT) for name, path in paths.items())]
-    with open_processes(n) if (n := min(n_cores(), len(pages))) > 1 else nullcontext(in_process) as engine:
+    n = min(n_cores(), len(pages))
+    with open_processes(n) if n > 1 else nullcontext(in_process) as engine:
         return list(track(engine(_write_page, pages), len(pages), "pages"))
 
 

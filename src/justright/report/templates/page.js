@@ -98,7 +98,7 @@ for (const map of document.querySelectorAll("figure.map")) {
 const sizes = new ResizeObserver((changed) => {
   for (const { target } of changed) {
     const isWider = target.scrollWidth > target.clientWidth;
-    for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", "Scrolls sideways"]]) {
+    for (const [name, value] of [["tabindex", "0"], ["role", "group"], ["aria-label", "Scrolls sideways"]]) {
       if (isWider) target.setAttribute(name, value);
       else target.removeAttribute(name);
     }
