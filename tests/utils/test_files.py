@@ -119,6 +119,13 @@ def test_a_file_is_on_disk_before_it_takes_its_place(tmp_path, monkeypatch):
     assert done == [str(temporary), "replaced"]
 
 
+def test_a_file_is_flushed_by_one_who_may_write_it(tmp_path, monkeypatch):
+    """Windows refuses to flush a file that is open for reading only."""
+    monkeypatch.setattr(os, "fsync", lambda number: os.write(number, b""))  # raises for such a file
+    write_text(tmp_path / "a", "text")
+    assert (tmp_path / "a").read_text() == "text"
+
+
 def test_long_names_have_short_temporary_ones(tmp_path):
     write_text(tmp_path / ("ä" * 120), "text")
     assert len(list(tmp_path.iterdir())) == 1

@@ -60,7 +60,7 @@ def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
         with explain_disk_full(path), _created(temporary):
             yield temporary
             if is_flushed:
-                with temporary.open("rb") as written:
+                with temporary.open("r+b") as written:  # Windows flushes no file that is open for reading only
                     os.fsync(written.fileno())
             temporary.replace(path)
     finally:
