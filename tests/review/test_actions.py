@@ -135,7 +135,8 @@ def test_a_second_action_of_one_name_is_refused():
 def test_every_action_is_named_and_documented(name):
     assert ACTIONS[name].do == name
     assert ACTIONS.about(name)
-    assert f"| `{name}` |" in (Path(__file__).parents[2] / "docs" / "howto" / "review.md").read_text(encoding="utf-8")
+    page = Path(__file__).parents[2] / "docs" / "research" / "review-details.md"
+    assert f"| `{name}` |" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["split", "redo"])
