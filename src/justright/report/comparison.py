@@ -152,7 +152,8 @@ def _write_page(page: tuple[Mapping[str, Path], Path]) -> Path:
     """Write one page: the report of a run, or the comparison of several."""
     runs, out = {name: RunFolder(path) for name, path in page[0].items()}, page[1]
     if len(runs) == 1:
-        return write_report(*runs.values(), out)
+        (run,) = runs.values()
+        return write_report(run, out)
     write_comparison(Comparison(tuple(ComparedRun(name, run) for name, run in runs.items())), out)
     return out
 
