@@ -25,7 +25,7 @@ from tests.features.filled_cache import IDS, KEY, filled
 from tests.features.tiny_banks import ROWS, VIEWS, bank_of
 from tests.features.tiny_banks import tiny as tiny_backbone
 from tests.made_runs import make_run
-from tests.runs.test_selection_result import TARGET, made
+from tests.runs.test_selection import TARGET, drawn_pool, made
 
 from justright.benchmark.results import read_results
 from justright.benchmark.suite import read_suite
@@ -143,7 +143,9 @@ SAVED = {
         lambda folder: write_model(folder, BACKBONE, CategoryAssigner.of_centroids(FEATURES[:3]), ABOUT, JOINT),
         read_a_model,
     ),
-    "weights": Saved(lambda folder: save_selection(folder / "w.parquet", made("beta"), TARGET), read_weights),
+    "weights": Saved(
+        lambda folder: save_selection(folder / "w.parquet", made("beta", drawn_pool()), TARGET), read_weights
+    ),
     "scores": Saved(
         lambda folder: evaluate(np.arange(6) % 2, np.arange(6) % 2, np.arange(6) % 2 == 0).save(folder / "scores.json"),
         lambda folder: Scores.load(folder / "scores.json").to_dict(),

@@ -197,7 +197,7 @@ def test_select_and_discover_have_the_same_default_selector(call):
     for name in ("select", "discover"):
         command = main.get_command(click.Context(main), name)
         params = command.get_params(click.Context(command))
-        defaults.add(next(param.default for param in params if param.name == "selector"))
+        defaults.add(next(param.show_default for param in params if param.name == "selector"))
     assert defaults == {RunSpec.selector}
     value = json.loads(call("--json").stdout)
     assert value["selector"] == RunSpec.selector

@@ -37,8 +37,7 @@ SELECTORS = {
 OWN = FeatureTable.of(np.ones((4, 6)), label=np.array([0, 0, 1, 1]), dataset=["own"] * 4)
 
 
-@pytest.fixture
-def pool():
+def drawn_pool():
     rng = np.random.default_rng(0)
     tables = []
     for name, n in (("birds", 4), ("pets", 3)):
@@ -47,6 +46,11 @@ def pool():
             FeatureTable.of(1 + rng.normal(size=(len(labels), 6)), label=labels, dataset=[name] * len(labels))
         )
     return merge_tables(tables)
+
+
+@pytest.fixture
+def pool():
+    return drawn_pool()
 
 
 def made(name, pool):

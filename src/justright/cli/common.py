@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from justright.data.quarantine import MAX_BAD
 from justright.discovery.methods import METHODS
@@ -85,11 +84,6 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "here or can be fetched, else the best one that an installed package brings."
     )
     return click.option("--backbone", default=AUTO, help=about)(checkpoint_option(device_option(command)))
-
-
-def is_given(option: str) -> bool:
-    """Whether the user has given an option of the current command; by its name in Python."""
-    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 class NameOf(click.Choice[str]):

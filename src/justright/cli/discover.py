@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import shlex
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,6 @@ from justright.cli.common import (
     STORE,
     NameOf,
     engine_option,
-    is_given,
     max_bad_option,
     network_options,
     seed_option,
@@ -48,7 +45,6 @@ HEADINGS = {
     "pool_role": SelectorOption.heading,
     "out": "Output",
 }
-OPTIONS = ("preset", "scale", "epochs", "minutes", "held_out")  # arguments of `make_spec` beside the fields of RunSpec
 TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 
 
@@ -165,18 +161,8 @@ def discover(
           --features birds.features --features photos.features
     """
     is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun starts only one prints
-    names = {field.name for field in fields(RunSpec)} | {*OPTIONS, *inspect.signature(api.run_discovery).parameters}
-    params = {name: options.pop(name) for name in sorted(set(options) - names)}
-    options["selector"] = options["selector"] if is_given("selector") else None
-    result = api.discover(
-        target,
-        list(labeled),
-        list(pool),
-        out,
-        selector_params={name: value for name, value in params.items() if value is not None},
-        command=shlex.join(["justright", *sys.argv[1:]]),
-        **options,
-    )
+    command = shlex.join(["justright", *sys.argv[1:]])
+    result = api.discover(target, list(labeled), list(pool), out, command=command, **options)
     if is_first:
         show_result(terminal, result, with_report=not no_report)
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from justright.cli.common import COUNT, OUT_FILE, OUT_FOLDER, STORE, Output, engine_option, is_given, seed_option
+from justright.cli.common import COUNT, OUT_FILE, OUT_FOLDER, STORE, Output, engine_option, seed_option
 from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.features.table import FeatureTable
 from justright.runs.selection import Selection, merge_tables, require_flat, save_selection, stability_of
+<<<<<<< HEAD
 from justright.selection.diagnosis import N_DRAWS, diagnose
+=======
+from justright.selection import DEFAULT_SELECTOR
+from justright.selection.diagnosis import N_DRAWS, diagnose, standard_settings
+from justright.selection.verdict import COLUMNS, Diagnosis
+>>>>>>> cut2
 from justright.utils.errors import JustrightError
 from justright.utils.file_rows import row_shards
 from justright.utils.parallel import ENGINES
@@ -58,9 +65,9 @@ def select(
     engine: str,
     workers: int | None,
     seed: int,
-    selector: str,
+    selector: str | None,
     preset: str | None,
-    **given: Any,
+    selector_params: Mapping[str, Any] | None = None,
 ) -> None:
     """Weigh labeled classes by how well they guide discovery.
 
@@ -90,9 +97,9 @@ def select(
       justright select pets.features --target photos.features \\
           --diagnose birds.features --n-clusters 40 --json
     """
-    if preset is not None and not is_given("selector"):
-        selector = "beta"
-    fitted, n_clusters = make_selector(selector, given, seed, preset), given["n_clusters"]
+    name, params = selector or ("beta" if preset else DEFAULT_SELECTOR), selector_params or {}
+    fitted = make_selector(name, params, seed, preset)
+    n_clusters: Any = params.get("n_clusters")
     if labeled is not None and n_clusters is None:
         raise JustrightError("--diagnose without --n-clusters", expected="the number of categories in the target")
     fitted.check()
@@ -112,9 +119,15 @@ def select(
     for remark in () if terminal.quiet else fitted.weights_.remarks:  # with --json too, beside standard output
         click.echo(f"Note: {remark.for_command_line()}.", err=True)
     stable = stability_of(fitted, merged, unlabeled, n_resamples, seed)
-    result = Selection.of(selector, fitted, merged, stable)
+    result = Selection.of(name, fitted, merged, stable)
     diagnosis = None
     if own is not None:
+<<<<<<< HEAD
+=======
+        settings = standard_settings(n_clusters, seed)
+        if selector or preset:
+            settings[f"{name}, as given"] = fitted
+>>>>>>> cut2
         sets = (np.asarray(own.features), own.labels), (merged.features, merged.labels), np.asarray(unlabeled.features)
         diagnosis = diagnose(*sets, n_clusters, n_draws, seed)
     request: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}

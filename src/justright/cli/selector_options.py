@@ -36,16 +36,22 @@ class SettingValue(click.ParamType):  # type: ignore[type-arg]
 
 
 class SelectorOption(click.Option):
-    """An option for a parameter of selectors."""
+    """An option for the selection."""
 
     heading = "Selection from the pool"
+
+
+def _collect(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Add the value of a parameter of selectors to `selector_params`."""
+    if value is not None:
+        ctx.params.setdefault("selector_params", {})[param.name] = value
 
 
 class SelectorCommand(Command):
     """A command with --selector, --preset and an option for every parameter of every selector.
 
-    They are read from the registry at every call, so that selectors may be added later. Values are passed to the
-    command under the names of the parameters; see `checked_params`.
+    They are read from the registry at every call, so that selectors may be added later. The command gets `selector`
+    and `preset`, None if not given, and the parameters of selectors as `selector_params`, if there are any.
 
     Parameters:
         more: further values of --selector, and their help.
@@ -58,7 +64,7 @@ class SelectorCommand(Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The command's own options, and those of the selectors."""
         names, text = click.Choice([*SELECTORS, *self.more]), "How classes of the pool are chosen; see below."
-        selector = SelectorOption(["--selector"], type=names, default=DEFAULT_SELECTOR, show_default=True, help=text)
+        selector = SelectorOption(["--selector"], type=names, show_default=DEFAULT_SELECTOR, help=text)
         return [*super().get_params(ctx), selector, *selector_options()]
 
     def help_tables(self) -> dict[str, list[tuple[str, str]]]:
@@ -97,14 +103,15 @@ def _option(key: str, owners: Mapping[str, Field[Any]]) -> SelectorOption:
     kind = get_type_hints(SELECTORS[first])[key]
     kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
     allowed: Range = setting.metadata.get("allowed", ANYTHING)
+    kwargs: dict[str, Any] = {"help": help_text, "expose_value": False, "callback": _collect}
     if kind is bool:
-        return SelectorOption(names, is_flag=True, flag_value=not setting.default, default=None, help=help_text)
+        return SelectorOption(names, is_flag=True, flag_value=not setting.default, default=None, **kwargs)
     if get_origin(kinds[0]) is tuple:
-        return SelectorOption(names, nargs=len(get_args(kinds[0])), type=float, help=help_text)
+        return SelectorOption(names, nargs=len(get_args(kinds[0])), type=float, **kwargs)
     if allowed.choices and not {float, int} & {*kinds}:
-        return SelectorOption(names, type=click.Choice(allowed.choices), help=help_text)
+        return SelectorOption(names, type=click.Choice(allowed.choices), **kwargs)
     plain = next(each for each in (float, int, str) if each in kinds)
-    return SelectorOption(names, type=SettingValue(plain, allowed), help=help_text)
+    return SelectorOption(names, type=SettingValue(plain, allowed), **kwargs)
 
 
 def _default(value: Any) -> str:
@@ -117,9 +124,9 @@ def _as_option(key: str, setting: Field[Any]) -> str:
     return f"--{'no-' if setting.default is True else ''}{key.replace('_', '-')}"
 
 
-def make_selector(name: str, given: Mapping[str, Any], seed: int, preset: str | None = None) -> Selector:
-    """The selector of this name with the given options."""
-    params = checked_params(name, {key: value for key, value in given.items() if value is not None}, preset)
+def make_selector(name: str, params: Mapping[str, Any], seed: int, preset: str | None = None) -> Selector:
+    """The selector of this name with the given parameters."""
+    params = checked_params(name, params, preset)
     if issubclass(SELECTORS[name], ClusteredSelector) and "n_clusters" not in params:
         raise JustrightError(
             f"--selector {name} needs the number of categories in the target",

@@ -241,6 +241,7 @@ class CostPlan:
         if not lacking:
             return
         files = ", ".join(f"{each.what} {size_text(each.n_missing)} in {each.folder}" for each in self.files())
+        total = size_text(sum(each.n_missing for each in self.files()))
         advice = [f"free {size_text(max(lacking.values()))}, or set another --out or JUSTRIGHT_HOME"]
         for views in (2, "fresh") if self.trainings else ():
             # settings that lose their effect, such as the precision of views that are not stored, would raise
@@ -251,7 +252,7 @@ class CostPlan:
         raise JustrightError(
             "there is not enough disk space for this run: "
             + ", ".join(f"{size_text(lack)} too little is free in {folder}" for folder, lack in lacking.items()),
-            expected=f"disk space for {files}",
+            expected=f"{total} of disk space: {files}",
             advice=", or ".join(advice),
         )
 
