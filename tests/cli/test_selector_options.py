@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-<<<<<<< HEAD
 import re
-=======
 from ast import literal_eval
->>>>>>> cut2
 from dataclasses import dataclass, fields
 
 import click

@@ -14,13 +14,8 @@ from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.features.table import FeatureTable
 from justright.runs.selection import Selection, merge_tables, require_flat, save_selection, stability_of
-<<<<<<< HEAD
-from justright.selection.diagnosis import N_DRAWS, diagnose
-=======
 from justright.selection import DEFAULT_SELECTOR
-from justright.selection.diagnosis import N_DRAWS, diagnose, standard_settings
-from justright.selection.verdict import COLUMNS, Diagnosis
->>>>>>> cut2
+from justright.selection.diagnosis import N_DRAWS, diagnose
 from justright.utils.errors import JustrightError
 from justright.utils.file_rows import row_shards
 from justright.utils.parallel import ENGINES
@@ -122,12 +117,6 @@ def select(
     result = Selection.of(name, fitted, merged, stable)
     diagnosis = None
     if own is not None:
-<<<<<<< HEAD
-=======
-        settings = standard_settings(n_clusters, seed)
-        if selector or preset:
-            settings[f"{name}, as given"] = fitted
->>>>>>> cut2
         sets = (np.asarray(own.features), own.labels), (merged.features, merged.labels), np.asarray(unlabeled.features)
         diagnosis = diagnose(*sets, n_clusters, n_draws, seed)
     request: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
