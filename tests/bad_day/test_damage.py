@@ -199,6 +199,9 @@ def results(path: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("kind", STORED)
 def test_damaged_bank_or_cache_is_rebuilt_with_a_warning(finished, copied, backbone, method, kind, caplog):
+    if method == "kmeans" and "bank" in kind:
+        assert not list((copied / "home").glob(STORED[kind]))
+        pytest.skip("k-means stores no views")
     before = results(copied / "run")
     for damage in ("truncated", "zeros", "of another run", "bit"):
         file, *others = sorted((copied / "home").glob(STORED[kind]))

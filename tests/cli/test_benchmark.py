@@ -37,6 +37,9 @@ def test_suites_are_listed():
         "training",
         "training-photos",
         "decisions",
+        "controls",
+        "doses",
+        "cub",
     }
     assert all(row["about"] and row["problems"] and row["runs"] for row in found.values())
     assert found["taba3"]["about"].startswith("Tab. A3: ")

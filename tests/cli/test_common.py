@@ -105,6 +105,7 @@ WRITTEN = {  # what commands write when their work is done; folders and addresse
     "demo": {"out"},
     "estimate": {"out", "figure"},
     "evaluate": {"out", "errors", "confusion"},
+    "export": {"out"},
     "predict": {"out", "save_backbone"},
     "report": {"out"},
     "review": {"out"},

@@ -16,7 +16,7 @@ from tests.leases import left_by_a_dead_process
 from justright.discovery import checkpoints
 from justright.discovery.checkpoints import N_KEPT, Checkpoint, Checkpoints, check_same_settings, write_tensors
 from justright.utils.errors import DataError
-from justright.utils.files import leftovers, remove_leftovers, temporary_of
+from justright.utils.files import leftovers, remove_leftovers, replacing
 
 STATE = {"made_with": {"seed": 0}, "progress": {"epoch": 1, "sums": {"loss": 0.1, "apart": 1 / 3}}}
 SOME = {"a": torch.arange(6).reshape(2, 3), "b": torch.tensor([0.5])}
@@ -153,11 +153,12 @@ def test_removed_setting_at_its_default_is_ignored():
 
 def test_only_leftovers_of_dead_processes_are_removed(tmp_path):
     path = tmp_path / "step-000000001.safetensors"
-    writing, left = temporary_of(path), left_by_a_dead_process(path)
-    for half in (writing, left):
-        half.write_bytes(b"half")
-    assert Checkpoints(tmp_path).load() is None
-    assert writing.exists(), "two processes of one training load in turn, and the first may save already"
+    left = left_by_a_dead_process(path)
+    left.write_bytes(b"half")
+    with replacing(path) as writing:
+        writing.write_bytes(b"half")
+        assert Checkpoints(tmp_path).load() is None
+        assert writing.exists(), "two processes of one training load in turn, and the first may save already"
     assert not left.exists()
 
 

@@ -232,7 +232,9 @@ def test_the_open_cluster_gets_its_old_name_back_by_undo(page):
 
 
 def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
-    assert re.search(r"not known yet: about \d+ random checks give it within ±4 points", page.text_content("#accuracy"))
+    assert re.search(
+        r"Not checked yet: about \d+ random checks give the accuracy within ±4 points", page.text_content("#accuracy")
+    )
     page.keyboard.press("c")
     for n, key in enumerate("rrw", start=1):
         page.wait_for_function("() => Boolean(document.querySelector('dialog')?.dataset.row)")

@@ -20,7 +20,7 @@ from justright.utils.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_l
 from justright.utils.types import UNLABELED, Array
 from justright.utils.validation import check_features, check_labels
 
-INIT = Range(lambda given: bool(np.isfinite(given).all()), "finite rows")
+INIT = Range(lambda given: np.ndim(given) == 2 and bool(np.isfinite(given).all()), "finite rows")
 
 
 @dataclass(repr=False, eq=False)
