@@ -128,7 +128,7 @@ def import_everything() -> None:
     for module in pkgutil.walk_packages(justright.__path__, "justright."):
         if not module.name.endswith(("__main__", "ray_engine")):
             importlib.import_module(module.name)
-    for name in ("ot", "sklearn.cluster", "sklearn.metrics", "array_api_compat.numpy", "pyarrow.dataset"):
+    for name in ("ot", "sklearn.cluster", "sklearn.metrics", "pyarrow.dataset"):
         importlib.import_module(name)
     from justright.report.elements import environment
     from justright.utils.parallel import blas_threads
