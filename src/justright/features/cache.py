@@ -239,10 +239,13 @@ class Cache:
         for folder in self._folders():
             try:
                 about, blocks = _read_key(folder)["about"], self._blocks([folder])
-                section = {"name": folder.name} | {name: str(about[name]) for name in self.columns}
-                section[self.unit] = sum(len(_open_block(block.path)[0]) for block in blocks)
-                section["bytes"] = sum(block.n_bytes for block in blocks)
-                section["used"] = max((block.used for block in blocks), default=0.0)
+                section = {
+                    "name": folder.name,
+                    **{name: str(about[name]) for name in self.columns},
+                    self.unit: sum(len(_open_block(block.path)[0]) for block in blocks),
+                    "bytes": sum(block.n_bytes for block in blocks),
+                    "used": max((block.used for block in blocks), default=0.0),
+                }
                 sections.append(section)
             except FileNotFoundError:  # another process deletes it just now
                 pass
