@@ -196,8 +196,8 @@ def _paired(claim: Claim, better: Values, than: Values, names: Mapping[str, str]
     for target, seed, method in dict.fromkeys(key[:3] for key in than):
         is_itself = method == (claim.method or None) and rows == rows_than and not claim.than_suite
         is_compared = method == claim.than_method if claim.than_method else method != NO_LABELS and not is_itself
-        own = [better.get((target, seed, claim.method_of_better or method, row)) for row in rows]
-        other = [than.get((target, seed, method, row)) for row in rows_than]
-        if is_compared and None not in (*own, *other) and target in (claim.targets or (target,)):
-            differences[target, seed, method] = float(np.mean(own) - np.mean(other))
+        own = np.mean([better.get((target, seed, claim.method_of_better or method, row), np.nan) for row in rows])
+        other = np.mean([than.get((target, seed, method, row), np.nan) for row in rows_than])
+        if is_compared and np.isfinite(own - other) and target in (claim.targets or (target,)):
+            differences[target, seed, method] = float(own - other)
     return differences

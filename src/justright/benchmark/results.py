@@ -244,7 +244,8 @@ def default_changes(suite: Suite, lines: Sequence[Line]) -> list[dict[str, tuple
 
     Added and removed options do not count. Lines of older versions do not have their settings.
     """
-    problems, settings = ({each.name: each for each in several} for several in (suite.problems, suite.settings))
+    problems = {problem.name: problem for problem in suite.problems}
+    settings = {setting.name: setting for setting in suite.settings}
     current: dict[tuple[str, str], dict[str, Any]] = {}
     changes = []
     for line in lines:
