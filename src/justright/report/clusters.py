@@ -174,7 +174,7 @@ def _cards(
     rows = []
     for view, (central, outliers) in zip(shown, ends, strict=True):
         purity = None if view.purity is None else 100 * view.purity
-        row = {"picture": central, "cluster": Name(view.category.name)}
+        row: dict[str, object] = {"picture": central, "cluster": Name(view.category.name)}
         if review is not None:
             row |= review_cells(review.clusters.get(view.number), view.n_images)
         row["images"] = view.n_images
