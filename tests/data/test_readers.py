@@ -18,7 +18,7 @@ from tests.data.drawn_files import file_of
 from justright.data import open_folder, open_images
 from justright.data import readers as readers_module
 from justright.data.catalog.glyphs import GlyphReader
-from justright.data.decoding import is_image_start
+from justright.data.decoding import format_of
 from justright.data.folder import write_tree
 from justright.data.objects import ObjectReader
 from justright.data.readers import BytesReader, FolderReader, ZipReader
@@ -205,7 +205,7 @@ def test_large_non_image_is_rejected_unread(tmp_path, monkeypatch):
     rows = [[{"bytes": None, "path": str(tmp_path / "x.png")}]]
     readers = [(ZipReader(tmp_path / "a.zip"), "x.png"), (FolderReader(tmp_path), "x.png")]
     readers.append((ObjectReader("rows", rows, 0), "0"))
-    is_image_start(b"")  # Pillow imports its formats once
+    format_of(b"")  # Pillow imports its formats once
     for limit in (readers_module.MAX_FILE_BYTES, n_bytes - 1):
         monkeypatch.setattr(readers_module, "MAX_FILE_BYTES", limit)
         for reader, path in readers:

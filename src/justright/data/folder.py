@@ -102,15 +102,23 @@ def walk(root: Path) -> Iterator[str]:
     ways: Counter[str] = Counter()
     while pending:
         folder, chain, n_links = pending.pop()
-        for entry in _entries(root, folder):
-            inside = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.name.startswith("."):
-                continue
-            if not _is_folder(entry):
+        try:
+            with os.scandir(os.path.join(root, folder)) as opened:
+                entries = [entry for entry in opened if not entry.name.startswith(".")]
+        except FileNotFoundError:
+            if not folder:
+                raise
+            continue  # removed while the tree is read
+        except OSError as error:
+            problem = f"the folder {os.path.join(root, folder)} cannot be read: {error.strerror or error}"
+            raise DataError(problem, advice="allow reading it, or leave it out") from error
+        for entry in entries:
+            inside, is_link = f"{folder}/{entry.name}" if folder else entry.name, entry.is_symlink()
+            # `isdir` is False for a link to itself or to an unreadable place: reported when the file is read
+            if not (os.path.isdir(entry.path) if is_link else entry.is_dir()):
                 yield inside
                 continue
-            is_link, real = entry.is_symlink(), os.path.join(chain[-1], entry.name)
-            n_inside = n_links + is_link
+            real, n_inside = os.path.join(chain[-1], entry.name), n_links + is_link
             if is_link:
                 real = os.path.realpath(real)
             if real in chain:
@@ -123,26 +131,6 @@ def walk(root: Path) -> Iterator[str]:
                     advice="remove those links, or list the images in a table",
                 )
             pending.append((inside, (*chain, real), n_inside))
-
-
-def _entries(root: Path, folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(os.path.join(root, folder)) as entries:
-            return list(entries)
-    except FileNotFoundError:
-        if folder:  # removed while the tree is read
-            return []
-        raise
-    except OSError as error:
-        problem = f"the folder {os.path.join(root, folder)} cannot be read: {error.strerror or error}"
-        raise DataError(problem, advice="allow reading it, or leave it out") from error
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link to itself, or to an unreadable place: reported when the file is read
-        return False
 
 
 def open_archive(archive: Path) -> ImageSet:
