@@ -64,7 +64,7 @@ def test_run_hashes_and_decodes_each_file_once(tmp_path, openings, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     for part, scripts in (("labeled", ["hebrew"]), ("pool", ["old-italic"]), ("target", ["lao"])):
         drawn = open_images(f"glyphs:per_class=3,size=32,scripts={'+'.join(scripts)}").take(range(24))
-        write_tree(drawn, tmp_path / part, n_processes=1)
+        write_tree(drawn, tmp_path / part)
     openings.clear()
     sets = {part: open_images(tmp_path / part) for part in ("labeled", "pool", "target")}
     problem = make_problem([sets["pool"]], sets["labeled"], sets["target"])
@@ -82,7 +82,7 @@ def test_run_with_copies_hashes_each_file_once(tmp_path, openings, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     for part, script in (("labeled", "hebrew"), ("target", "lao")):
         drawn = open_images(f"glyphs:per_class=3,size=32,scripts={script}").take(range(24))
-        write_tree(drawn, tmp_path / part, n_processes=1)
+        write_tree(drawn, tmp_path / part)
     openings.clear()
     problem = make_problem([], open_images(tmp_path / "labeled"), open_images(tmp_path / "target"))
     spec = RunSpec(method="kmeans", selector="none", scale="small", backbone="glyph_vit", n_target=12, settings={})

@@ -83,7 +83,7 @@ def made(path, n_wrong, photos=None) -> RunFolder:
     run = make_run(path, per_class=6, n_wrong=n_wrong)
     if photos is not None:
         target = run.target
-        write_tree(target, photos, n_processes=1)
+        write_tree(target, photos)
         paths = [f"{each}.png" for each in target.paths]
         files = ImageSet.of(FolderReader(photos), dataset="target", path=paths)
         files.with_ids().with_content().save(path / "target.parquet")
