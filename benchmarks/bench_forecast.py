@@ -21,12 +21,11 @@ from whole_run import draw
 from justright import glyph_set
 from justright.data import open_images
 from justright.features.backbone import load_backbone
-from justright.runs.costs import CostPlan, time_text
+from justright.runs.costs import CostPlan, Work, time_text
 from justright.runs.measured_rates import measure
 from justright.runs.problem import make_problem
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
-from justright.runs.work import Work
 
 GOAL = 1.5  # the larger of forecast / reality and its inverse, on an idle machine
 KINDS = {
@@ -56,7 +55,7 @@ def compare(name: str, spec: RunSpec, photos: Path, out: Path) -> float:
     about = run.all().about
     seconds = about["seconds"]
     known = replace(first, work=Work.of(problem, replace(spec, n_target=about["n_target"])))
-    print(f"{name}: measured in {measuring:.1f} s, {load()}; {known.steps_text() or 'no training'}")
+    print(f"{name}: measured in {measuring:.1f} s, {load()}; {known.steps_text()}")
     for when, plan in (("at first", first), (f"K = {about['n_target']}", known)):
         print(f"  forecast {when}: {said(plan)}")
     real = sum(seconds.values())

@@ -10,7 +10,7 @@ from justright.benchmark.problems import images_fingerprint, problem_of
 from justright.benchmark.results import (
     RESULTS,
     append_result,
-    changed_defaults,
+    default_changes,
     every_setting,
     fingerprint,
     missing_runs,
@@ -57,7 +57,7 @@ def saved(lines, out):
         append_result(out / RESULTS, line)
 
 
-def test_what_has_a_line_is_not_missing_and_what_has_none_is(suite, data, tmp_path):
+def test_only_runs_without_a_line_are_missing(suite, data, tmp_path):
     lines = list(lines_of(suite, data))
     saved(lines[:-1], tmp_path)
     ((problem, runs),) = missing_runs(suite, tmp_path, data=data)
@@ -72,31 +72,32 @@ def test_line_of_another_default_is_shown_with_a_remark(suite, data, tmp_path):
     ((problem, runs),) = missing_runs(suite, tmp_path, data=data)
     assert (problem.name, len(runs)) == ("hebrew", 1)
     assert len(suite_results(suite, tmp_path)) == 5
+    assert sum(map(bool, default_changes(suite, suite_results(suite, tmp_path)))) == 1
     (said,) = remarks(suite, suite_results(suite, tmp_path))
     assert said.startswith("1 lines were made with other defaults (config.max_iter was 50, is 100)")
 
 
-def test_another_rule_for_the_length_of_training_is_noticed(monkeypatch):
+def test_a_changed_rule_for_the_length_of_training_is_noticed(monkeypatch):
     spec = RunSpec(method="gcd", backbone="efficientnet_lite0", scale="small")
-    line = {"made_with": every_setting(spec)}
-    assert line["made_with"]["config.n_epochs"] is None
-    assert not changed_defaults(line, every_setting(spec))
+    before = every_setting(spec)
+    assert before["config.n_epochs"] is None
+    assert before == every_setting(spec)
     monkeypatch.setattr(gcd, "MIN_STEPS_ON_ACTIVATIONS", 500)
-    changed = changed_defaults(line, every_setting(spec))
+    changed = {name for name, value in every_setting(spec).items() if before[name] != value}
     assert changed
     assert all(name.startswith("fitted_without_norm.") for name in changed)
-    told = every_setting(replace(spec, settings={"n_epochs": 3}))
-    assert not [name for name in told if name.startswith("fitted")], "nothing is left to a rule"
+    fixed = every_setting(replace(spec, settings={"n_epochs": 3}))
+    assert not [name for name in fixed if name.startswith("fitted")], "no rule applies"
 
 
-def test_an_option_that_came_later_leaves_lines_as_they_are(suite, data, tmp_path):
+def test_a_new_option_keeps_lines_valid(suite, data, tmp_path):
     lines = [line | {"made_with": {"config.n_init": 2}} for line in lines_of(suite, data)]
     saved([{**lines[0], "made_with": {}}, *lines[1:]], tmp_path)
     assert missing_runs(suite, tmp_path, data=data) == []
     assert remarks(suite, suite_results(suite, tmp_path)) == []
 
 
-def test_other_images_under_the_same_folder_are_found(suite, data, tmp_path):
+def test_changed_images_in_the_folder_are_noticed(suite, data, tmp_path):
     saved(lines_of(suite, data), tmp_path)
     assert missing_runs(suite, tmp_path, data=data) == []
     next((data / "digits").rglob("*.png")).unlink()
@@ -106,15 +107,7 @@ def test_other_images_under_the_same_folder_are_found(suite, data, tmp_path):
     assert said.startswith("Lines of digits come from different images")
 
 
-def test_a_line_that_does_not_tell_what_the_suite_shows_is_missing(suite, data, tmp_path):
-    suite = replace(suite, groups=("new", "new_as_old"))
-    saved(lines_of(suite, data, n_target=4, n_categories=6, new_as_old=0.1), tmp_path)
-    assert len(missing_runs(suite, tmp_path)) == 2
-    saved(lines_of(suite, data, n_target=4, n_categories=6, new_as_old=0.1, new_as_pool=0.0), tmp_path)
-    assert missing_runs(suite, tmp_path) == []
-
-
-def test_a_torn_line_is_left_out_and_garbage_refused(tmp_path):
+def test_a_torn_line_is_skipped_and_garbage_raises(tmp_path):
     path = tmp_path / RESULTS
     path.write_text(json.dumps({"problem": "a", "print": "1"}) + '\n{"problem": "b", "pri')
     assert [line["problem"] for line in read_results(path)] == ["a"]
@@ -123,7 +116,7 @@ def test_a_torn_line_is_left_out_and_garbage_refused(tmp_path):
         read_results(path)
 
 
-def test_a_damaged_line_is_left_out_and_said_whatever_bit_it_is(tmp_path, caplog):
+def test_a_flipped_bit_skips_the_line_with_a_warning(tmp_path, caplog):
     path = tmp_path / RESULTS
     line = {"problem": "a", "setting": "own", "seed": 0, "print": "1", "all": 0.5, "new": 0.25}
     good = json.dumps(signed(line)).encode()
@@ -142,7 +135,7 @@ def test_a_damaged_line_is_left_out_and_said_whatever_bit_it_is(tmp_path, caplog
 
 
 @pytest.mark.parametrize("data", [b"[]\n", b"[" * 100_000, b"\xff\n", b"\n", b"7\n", b'{"a": 1}\n'])
-def test_what_is_no_line_of_results_is_refused_by_name(tmp_path, data):
+def test_other_content_raises_with_the_file_name(tmp_path, data):
     (tmp_path / RESULTS).write_bytes(data)
     with pytest.raises(DataError, match=RESULTS):
         read_results(tmp_path / RESULTS)

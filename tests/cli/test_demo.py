@@ -17,7 +17,7 @@ from justright.data.catalog import groceries
 from justright.data.catalog.glyphs import classes_of
 from justright.discovery.methods import METHODS
 from justright.features import automatic, checkpoints, feature_network
-from justright.report import comparison, drawing, feature_map
+from justright.report import drawing, feature_map
 from justright.runs.problem import OWN
 from justright.runs.run_folder import RunFolder
 
@@ -29,7 +29,6 @@ def tiny(tmp_path, monkeypatch):
     # tests/report draws figures, and maps by t-SNE
     monkeypatch.setattr(drawing, "to_svg", lambda figure: "<svg></svg>")
     monkeypatch.setattr(feature_map, "_neighbors", lambda x, seed: x[:, :2])
-    monkeypatch.setattr(comparison, "n_cores", lambda: 1)  # in this process, where figures are not drawn
     read = demo_module.read_suite
 
     def read_tiny(name):

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from justright.cli import main
 from justright.features import automatic
-from justright.features import extract as extraction
+from justright.features.cache import Section
 from justright.features.choices import BACKBONES
 from justright.features.guarded_timm import timm
 from justright.features.table import FeatureTable
@@ -118,18 +118,19 @@ def test_unwritable_output_raises(call, make_tree, tmp_path):
 def test_interrupt_keeps_finished_files(call, make_tree, tmp_path, monkeypatch):
     photos = make_tree({"cats": 40})
 
-    def stop(path, *rest):
-        if path.name == "000001.block":
-            raise KeyboardInterrupt
-        return original(path, *rest)
+    added, add = [], Section.add
 
-    original = extraction.write_block
-    monkeypatch.setattr(extraction, "write_block", stop)
-    assert "Stopped." in call("extract", photos, "--out", tmp_path / "t", exit_code=130)
-    monkeypatch.undo()
-    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
-    assert len(list((tmp_path / "t" / "parts").glob("*.block"))) == 1
-    call("extract", photos, "--out", tmp_path / "t")
+    def stop(section, ids, rows):
+        if added:
+            raise KeyboardInterrupt
+        added.extend(ids)
+        add(section, ids, rows)
+
+    monkeypatch.setattr(Section, "add", stop)
+    assert "Stopped." in call("extract", photos, "--out", tmp_path / "t", "--no-cache", exit_code=130)
+    monkeypatch.setattr(Section, "add", add)
+    assert Section(tmp_path / "t" / "parts").holds(np.array(added)).all()
+    call("extract", photos, "--out", tmp_path / "t", "--no-cache")
     assert len(FeatureTable.open(tmp_path / "t")) == 40
 
 

@@ -33,7 +33,7 @@ def test_sources_are_counted(split):
         planned("--target", str(split / "split" / "target.parquet"), "--labeled", str(split / "italic"), "--json")
     )
     assert found["work"]["n_target"] > 100
-    assert found["work"]["n_labeled"] == 3 * found["work"]["n_known"] > 0
+    assert found["work"]["n_labeled"] == 3 * found["work"]["n_classes"] > 0
 
 
 def test_text_output_has_a_table_and_cheaper_options():
@@ -43,7 +43,7 @@ def test_text_output_has_a_table_and_cheaper_options():
         "estimate",
         "bank",
         "train",
-        "check",
+        "of memory",
         "steps of training",
         "1,000,000 images",
         "--set views=2",
@@ -125,5 +125,5 @@ def test_several_processes_share_only_the_training():
         }
         for words in ([], ["--devices", "4"])
     )
-    assert four["train"] == pytest.approx(one["train"] / 4)
+    assert four["train"] == pytest.approx(one["train"] / 4, rel=0.05), "all but k-means"
     assert {name for name in one if one[name] != four[name]} == {"train"}

@@ -161,10 +161,13 @@ def test_the_plain_interval_is_reported():
     low, high = wilson(float(is_right[checked].mean()), 100, 0.95)
     assert (found.plain_low, found.plain_high) == (low, high)
     assert found.length_ratio == found.to_dict()["length_ratio"] == (found.high - found.low) / (high - low) < 0.75
-    assert f"same checks, interval {found.length_ratio:.2f} times as long. {found.n_more} more checks" in str(found)
+    expected = (
+        f"with the confidences it is {found.length_ratio:.2f} times as long. {found.n_more} more checks narrow it"
+    )
+    assert expected in str(found)
     few = estimate_accuracy(checked[:9], is_right[checked[:9]], N_IMAGES, confidence=confidence)
     assert few.length_ratio > 1
-    assert "same checks" not in str(few)
+    assert "with the confidences" not in str(few)
 
 
 def test_interval_has_no_width_once_all_images_are_checked():

@@ -23,7 +23,7 @@ def test_engine_is_byte_identical_with_killed_workers(with_bad, tmp_path, name):
     doomed = deadly(with_bad, tmp_path / "marks")
     with ENGINES[name](1) as engine:
         table = run(doomed, tmp_path / "there", max_bad=0.1, engine=engine)
-    assert sorted(path.name for path in (tmp_path / "marks").iterdir()) == ["decoded", "hashed"], "nobody was killed"
+    assert [path.name for path in (tmp_path / "marks").iterdir()] == ["decoded"], "nobody was killed"
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
     assert len(table.quarantined) == 4
 

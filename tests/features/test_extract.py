@@ -86,7 +86,7 @@ def test_nothing_to_do_is_said_clearly(drawn, tmp_path):
 
 def test_features_of_another_network_are_rejected_early(drawn, tmp_path, monkeypatch):
     run(drawn, tmp_path / "f")
-    monkeypatch.setattr("justright.features.extract._content_ids", lambda *_: pytest.fail("images are read"))
+    monkeypatch.setattr(ImageSet, "content_column", lambda *_, **__: pytest.fail("images are read"))
     with pytest.raises(StoreMismatchError, match="pooling"):
         run(drawn, tmp_path / "f", pooling="average")
     (tmp_path / "other").mkdir()

@@ -60,7 +60,7 @@ def test_kill_and_resume_give_the_bytes_of_an_undisturbed_run(tmp_path, n_worker
 
 
 @pytest.mark.parametrize("n_workers", [0, 2])
-def test_after_an_interruption_finished_parts_are_not_redone(drawn, tmp_path, n_workers):
+def test_nothing_is_computed_again_after_an_interruption(drawn, tmp_path, n_workers):
     def interrupt(steps, total, what):
         for n, step in enumerate(steps):
             if what.startswith("extracting") and n == 66:
@@ -77,8 +77,8 @@ def test_after_an_interruption_finished_parts_are_not_redone(drawn, tmp_path, n_
 
     with use(progress=count):
         run(drawn, tmp_path / "t", backbone, n_workers=n_workers)
-    assert backbone.n_batches == 3
-    assert steps[-1] == (f"extracting {drawn.datasets[0]}", 6)
+    assert backbone.n_batches == 1
+    assert steps[-1] == (f"extracting {drawn.datasets[0]}", 2)
     run(drawn, tmp_path / "whole")
     assert contents(tmp_path / "t") == contents(tmp_path / "whole")
 
@@ -175,10 +175,10 @@ def test_a_damaged_part_is_computed_again(drawn, tmp_path, damage):
 
     with pytest.raises(KeyboardInterrupt), use(progress=interrupt):
         run(drawn, tmp_path / "t")
-    part = tmp_path / "t" / "parts" / "000000.block"
+    part = max((tmp_path / "t" / "parts").glob("*.block"), key=lambda path: path.stat().st_size)
     part.write_bytes(damage(part.read_bytes()))
     backbone = tiny()
     run(drawn, tmp_path / "t", backbone)
-    assert backbone.n_batches == PART_BATCHES + 3
+    assert backbone.n_batches == PART_BATCHES + 1
     run(drawn, tmp_path / "whole")
     assert contents(tmp_path / "t") == contents(tmp_path / "whole")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import fsspec
@@ -24,7 +23,6 @@ from justright.features.table import FeatureTable, labeled_and_target
 from justright.selection import BetaSelector
 from justright.utils.errors import DataError
 from justright.utils.file_rows import FileRows, row_shards
-from justright.utils.hashing import signed, verified
 from justright.utils.parallel import ENGINES
 from justright.utils.remote import RemotePath
 
@@ -43,17 +41,6 @@ def test_two_writers_of_one_store_are_refused(table, tmp_path):
         locked_store(tmp_path / "t"),
     ):
         pass
-
-
-def test_stores_of_the_version_before_can_be_read(table, tmp_path):
-    """They have no hash of the array in the header, and a file of their own for its checksums."""
-    there = table.write(tmp_path / "t")
-    header = tmp_path / "t" / HEADER
-    value = verified(json.loads(header.read_text()))
-    value["files"] |= {"shards.jsonl": "0" * 32}
-    del value["files"]["features.npy"]
-    header.write_text(json.dumps(signed(value)))
-    np.testing.assert_array_equal(FeatureTable.open(tmp_path / "t").features, there.features)
 
 
 def test_another_header_is_refused_with_what_differs(table, tmp_path):

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from justright.discovery.predictions import Predictions, category_names
-from justright.report.clusters import Surroundings, look_at_clusters
+from justright.report.clusters import Neighbors, describe_clusters
 
 
 def unit(x):
@@ -15,7 +15,7 @@ def unit(x):
 def test_agrees_with_plain_loops(finished):
     predictions, tuned = finished.predictions, np.array(finished.tuned)
     centroid = {k: tuned[predictions.cluster == k].mean(axis=0) for k in set(predictions.cluster.tolist())}
-    views = {view.category.name: view for view in look_at_clusters(predictions, finished.tuned)}
+    views = {view.category.name: view for view in describe_clusters(predictions, finished.tuned)}
     assert len(views) == len(centroid)
     for k, own in centroid.items():
         view = views[predictions.categories[k].name]
@@ -35,7 +35,7 @@ def test_agrees_with_plain_loops(finished):
 
 
 def test_the_ends_of_a_cluster_do_not_overlap(finished):
-    for view in look_at_clusters(finished.predictions, finished.tuned):
+    for view in describe_clusters(finished.predictions, finished.tuned):
         middle, edge = view.ends(18, 4)
         assert not set(middle.tolist()) & set(edge.tolist())
         assert len(edge) <= len(view.rows) // 4
@@ -45,13 +45,13 @@ def test_the_ends_of_a_cluster_do_not_overlap(finished):
 
 
 def test_without_features_rows_go_by_confidence(finished):
-    for view in look_at_clusters(finished.predictions, None):
+    for view in describe_clusters(finished.predictions, None):
         assert np.all(np.diff(finished.predictions.confidence[view.rows]) <= 0)
-        assert view.near == Surroundings()
+        assert view.near == Neighbors()
 
 
 def test_zeros_are_no_error(finished):
-    views = look_at_clusters(finished.predictions, np.zeros((len(finished.predictions), 3), dtype=np.float32))
+    views = describe_clusters(finished.predictions, np.zeros((len(finished.predictions), 3), dtype=np.float32))
     assert sum(len(view.rows) + view.n_neither for view in views) == len(finished.predictions)
 
 
@@ -61,7 +61,7 @@ def test_large_and_uncertain_clusters_come_first():
     confidence = np.array([0.7] * 4 + [0.5] * 2 + [0.99] * 5, dtype=np.float32)
     index = pa.table({name: [str(n) for n in range(11)] for name in ("id", "dataset", "path")})
     predictions = Predictions(index, cluster, confidence, np.zeros(11, bool), category_names([], 3))
-    views = look_at_clusters(predictions, None)
+    views = describe_clusters(predictions, None)
     assert [view.number for view in views] == [0, 1, 2]
     assert [view.n_likely_wrong for view in views] == pytest.approx([1.2, 1.0, 0.05], rel=1e-4)
 
@@ -71,7 +71,7 @@ def test_labeled_images_do_not_make_a_cluster_purer():
     sure, nothing = np.array([1.0, 0.4, 1.0], np.float32), np.zeros(3, bool)
     given = np.array([True, False, True])
     found = Predictions(index, np.array([0, 0, 1]), sure, nothing, category_names(["cat", "dog"], 2), given)
-    views = look_at_clusters(found, None)
+    views = describe_clusters(found, None)
     assert [view.purity for view in views] == [pytest.approx(0.4), None]
     assert [view.n_likely_wrong for view in views] == [pytest.approx(0.6), 0]
 
@@ -79,5 +79,5 @@ def test_labeled_images_do_not_make_a_cluster_purer():
 def test_a_single_cluster_has_nothing_near(finished):
     found = finished.predictions
     one = Predictions(found.index, np.zeros_like(found.cluster), found.confidence, found.is_neither, found.categories)
-    (view,) = look_at_clusters(one, finished.tuned)
-    assert view.near == Surroundings()
+    (view,) = describe_clusters(one, finished.tuned)
+    assert view.near == Neighbors()

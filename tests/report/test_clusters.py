@@ -4,7 +4,7 @@ import re
 
 from tests.report.html_checks import part, text_of
 
-from justright.report.clusters import cluster_cards, look_at_clusters, review_of, target_features
+from justright.report.clusters import cluster_cards, describe_clusters, review_of, target_features
 from justright.report.elements import Missing
 from justright.report.page_images import PageImages
 from justright.runs.run_folder import RunFolder
@@ -12,7 +12,7 @@ from justright.runs.run_folder import RunFolder
 
 def shown(run, page_images) -> str:
     features, source = target_features(run)
-    views, is_calibrated = look_at_clusters(run.predictions, features, run.doubts), run.expected is not None
+    views, is_calibrated = describe_clusters(run.predictions, features, run.doubts), run.expected is not None
     cards = cluster_cards(run.predictions, views, page_images, is_calibrated=is_calibrated)
     return part("run", "clusters", review_of(run) | cards | {"source": source})
 
@@ -22,7 +22,7 @@ def test_every_cluster_has_a_card_with_its_numbers_and_sheets(finished):
     rows = {}
     for row in re.findall(r"<tr>(<td.*?)</tr>", html, flags=re.S):
         rows[re.findall(r"<bdi>(.*?)</bdi>", row)[0]] = row
-    views = look_at_clusters(finished.predictions, finished.tuned)
+    views = describe_clusters(finished.predictions, finished.tuned)
     assert rows.keys() == {view.category.name for view in views}
     for view in views:
         row = rows[view.category.name]

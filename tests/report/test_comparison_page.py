@@ -10,7 +10,6 @@ from tests.made_runs import make_run
 from tests.report.fake_runs import fake_run
 from tests.report.html_checks import check, opened, part, text_of
 
-from justright.report import comparison as comparison_module
 from justright.report.compared_runs import ComparedRun
 from justright.report.comparison import Comparison, ComparisonPage, write_comparison, write_pages
 from justright.runs.run_folder import RunFolder
@@ -77,18 +76,13 @@ def test_simple_methods_are_on_the_first_screen(compared, tmp_path):
     assert "Simple methods on the features before training: k-means 29.3 %, Ward 32.7 %." in said
 
 
-@pytest.mark.usefixtures("forked_workers")
-def test_pages_drawn_in_processes_equal_those_drawn_here(compared, tmp_path):
+def test_write_pages_writes_the_comparison_and_each_report(compared, tmp_path):
     comparison, _ = compared
     runs = {run.name: run.run for run in comparison.runs[:2]}
-    written = {}
-    for n, out in ((1, tmp_path / "one.html"), (2, tmp_path / "two.html")):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(comparison_module, "n_cores", lambda n=n: n)
-            pages = write_pages(runs, out)
-        assert pages == [out, *(run.path / "report.html" for run in runs.values())]
-        written[n] = [page.read_text(encoding="utf-8") for page in pages]
-    assert written[1] == written[2]
+    pages = write_pages(runs, tmp_path / "all.html")
+    assert pages == [tmp_path / "all.html", *(run.path / "report.html" for run in runs.values())]
+    assert "2 runs side by side" in pages[0].read_text(encoding="utf-8")
+    assert all("Report of" in page.read_text(encoding="utf-8") for page in pages[1:])
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])

@@ -12,7 +12,7 @@ from tests.report.html_checks import part, text_of
 from justright.cli import main
 from justright.discovery.evidence import expected_right
 from justright.discovery.predictions import Predictions, category_names
-from justright.report.clusters import look_at_clusters
+from justright.report.clusters import describe_clusters
 from justright.report.elements import Missing
 from justright.report.page_images import PageImages
 from justright.report.run_parts import next_steps, result_part, sentence
@@ -20,7 +20,7 @@ from justright.runs.run_folder import RunFolder
 
 
 def shown(run: RunFolder) -> str:
-    views = look_at_clusters(run.predictions, run.tuned)
+    views = describe_clusters(run.predictions, run.tuned)
     return part("run", "result", result_part(run, views, PageImages(run.target, 10**7)))
 
 
@@ -32,7 +32,7 @@ def told(confidence, n_known, n_categories, cluster, n_neither=0, n_given=0) -> 
     confidences = np.broadcast_to(np.asarray(confidence, np.float32), n)
     is_neither, is_given = np.arange(n) < n_neither, np.arange(n) < n_given
     found = Predictions(index, np.array(cluster), confidences, is_neither, categories, is_given)
-    return "".join(sentence(found, look_at_clusters(found, None), expected_right(confidences[~is_given])))
+    return "".join(sentence(found, describe_clusters(found, None), expected_right(confidences[~is_given])))
 
 
 def test_the_numbers_of_the_sentence_are_those_of_the_predictions(finished):
@@ -59,7 +59,7 @@ def test_the_numbers_of_the_sentence_are_those_of_the_predictions(finished):
 
 
 def test_the_largest_clusters_have_their_expected_purity(finished, own_run):
-    views = [view for view in look_at_clusters(finished.predictions, None) if view.category.kind == "discovered"]
+    views = [view for view in describe_clusters(finished.predictions, None) if view.category.kind == "discovered"]
     largest = max(views, key=lambda view: view.n_images)
     said = text_of(shown(finished)).replace("\u00a0", " ")
     assert f"{largest.category.name} {largest.n_images} images expected purity {100 * largest.purity:.0f} %" in said
@@ -138,7 +138,7 @@ def test_the_accuracy_stands_beside_that_of_simple_methods(own_run):
 def test_without_truth_selection_or_new_clusters_the_rest_stays(own_run):
     for name in ("scores.json", "truth.parquet", "weights.parquet"):
         (own_run.path / name).unlink()
-    known = [view for view in look_at_clusters(own_run.predictions, None) if view.category.kind == "known"]
+    known = [view for view in describe_clusters(own_run.predictions, None) if view.category.kind == "known"]
     html = part("run", "result", result_part(own_run, known, PageImages(Missing("gone"), 0)))
     assert re.findall("<h2>(.*?)</h2>", html) == ["What to do next"]
     assert "<img" not in html

@@ -25,7 +25,7 @@ def reviewed(**changes) -> ReviewedCluster:
 
 
 def said(cluster: ReviewedCluster, n_predicted: int = 10) -> list[str | None]:
-    cells = review_cells(cluster, n_predicted)
+    cells = review_cells(cluster, n_predicted).values()
     return ["".join(cell) if isinstance(cell, tuple) else None if cell is None else str(cell) for cell in cells]
 
 
@@ -102,7 +102,7 @@ def test_review_summary_has_counts_and_interval(finished, monkeypatch):
     assert review_of(finished)["review"] is review
     assert "2 reviewers looked at 6 of 24 clusters: 4 kept, 2 disputed." in summary(finished)
     assert "About 81.2 % of the images were in the right cluster, [71.0, 88.9] at 95%: 30 of 240" in summary(finished)
-    assert "same checks, interval 0.66 times as long. 210 more checks tell it to 4 points." in summary(finished)
+    assert "with the confidences it is 0.66 times as long. 210 more checks narrow it to ±4 points." in summary(finished)
     monkeypatch.setattr(clusters, "findings", lambda run: Review(("anna",), 24, {"open": 24}, None, {}, (), 195))
     assert "1 reviewer looked at 0 of 24 clusters. No random checks" in summary(finished)
     assert "about 195 checks give it within ±4 points" in summary(finished)

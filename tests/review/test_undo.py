@@ -2,9 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from justright.review.actions import LogLine, Undo
-from justright.review.open_review import OpenReview
-from justright.review.page_data import PageData
 from justright.review.state import REJECTED, ConflictError
 
 
@@ -104,20 +101,3 @@ def test_a_new_cluster_that_someone_judged_is_not_undone(opened, say):
     say(opened, "keep", by="ben", cluster=new)
     with pytest.raises(ConflictError, match=f"cluster-{new} is used by action 2"):
         say(opened, "undo")
-
-
-def test_undone_cluster_in_use_reopens_with_a_warning(opened, run, say, caplog):
-    """Earlier versions wrote such logs, and then could show nothing."""
-    rows = opened.state.rows_of(0).tolist()
-    [new] = say(opened, "move", cluster=0, rows=rows[:1], to=None).made
-    say(opened, "move", by="ben", cluster=0, rows=rows[1:2], to=new)
-    with opened.log.writing():
-        opened.log.append(LogLine(seq=3, at="", by="anna", id="a" * 16, action=Undo(target=1)))
-    again = OpenReview(run)
-    assert f"cluster-{new} is still in use and kept" in caplog.text
-    assert again.state.name_of(new) == f"cluster-{new}"
-    assert again.state.rows_of(new).tolist() == rows[1:2]
-    assert PageData(again).cluster(new)["n"] == 1
-    say(again, "redo")
-    assert again.state.rows_of(new).tolist() == rows[:2]
-    assert OpenReview(run).state.labels == again.state.labels

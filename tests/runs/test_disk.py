@@ -13,11 +13,10 @@ import pytest
 from justright.data import glyph_set, merge_pool
 from justright.discovery import loop
 from justright.features.backbone import load_backbone
-from justright.runs.costs import CostPlan
+from justright.runs.costs import CostPlan, Work
 from justright.runs.problem import Problem
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
-from justright.runs.work import Work
 from justright.utils.errors import JustrightError
 
 Usage = namedtuple("Usage", "total used free")
@@ -81,8 +80,7 @@ def test_a_run_writes_what_was_planned(problem, backbone, home, tmp_path, monkey
     written = {
         ("features", folder): [*folder.glob("*.features/*.npy")],
         ("features", home / "features"): [*(home / "features").rglob("*.block")],
-        ("the model", folder): [folder / "model.safetensors"],
-        ("tuned features", folder): [folder / "tuned.npy"],
+        ("model and tuned features", folder): [folder / "model.safetensors", folder / "tuned.npy"],
     }
     n_views = sum(planned.pop((what, home / "banks")) for what in banks(run.costs))
     assert n_views <= sum(file.stat().st_size for file in (home / "banks").rglob("*.block")) < n_views + 3 * 4096

@@ -14,18 +14,17 @@ from justright.data import glyph_set
 from justright.discovery import configs, gcd
 from justright.features.backbone import load_backbone
 from justright.runs import costs, measured_rates
-from justright.runs.costs import CostPlan, Rates
+from justright.runs.costs import CostPlan, Rates, Work
 from justright.runs.measured_rates import with_rates
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
-from justright.runs.work import Work
 from justright.utils.context import use
 from justright.utils.errors import DegenerateError
 
-WORK = Work(600, n_labeled=400, n_known=20, n_categories=40)
+WORK = Work(600, n_labeled=400, n_classes=20, n_seen=1000, n_categories=40)
 IMAGES = glyph_set(3, ["digits"])
-SLOW = Rates(extract=0.1, view=0.1, plain=0.1, step=0.05, stage1=0.05, heads=0.002, tuned=0.001)
+SLOW = Rates(extract=0.1, view=0.1, step=0.05)
 SETTINGS = {"n_epochs": 30, "batch_size": 100, "views": 4}
 SPEC = RunSpec(settings=SETTINGS, n_target=40)
 
@@ -140,7 +139,7 @@ def machine(monkeypatch):
 
 def test_message_of_a_long_run_names_cheaper_options(machine):
     said = machine()
-    assert "up to 35 min: 1,000 images, 300 steps of training; less" in said
+    assert "up to 34 min: 1,000 images, 300 steps of training; less" in said
     assert "Cheaper: --minutes 8, --set views=2, --method kmeans, --backbone efficientnet_lite0" in said
     assert "--backbone" not in machine(name="efficientnet_lite0")
 
@@ -158,7 +157,7 @@ def test_message_marks_a_guessed_k(machine):
 
 def test_short_run_has_no_message_and_only_rough_rates(machine, monkeypatch):
     monkeypatch.setattr(Rates, "about", "")
-    assert machine(replace(SLOW, extract=1e-3, view=1e-3, plain=1e-3, step=1e-3)) == ""
+    assert machine(replace(SLOW, extract=1e-3, view=1e-3, step=1e-3)) == ""
 
 
 def test_message_warns_of_too_few_minutes(machine):
@@ -170,8 +169,8 @@ def test_message_warns_of_too_few_minutes(machine):
     assert "--minutes 6, shared by 3 seeds, leaves time for about 8% of the steps" in said
     assert "--minutes 15 or more, fewer --seeds, or" in said
     assert "leaves time" not in machine(minutes=12.0)
-    quick = replace(SLOW, extract=1e-3, view=1e-3, plain=1e-3, step=1e-3)
-    assert "leaves time for about 15% of the steps" in machine(quick, minutes=0.1), "of a quick run too"
+    quick = replace(SLOW, extract=1e-3, view=1e-3, step=1e-3)
+    assert "leaves time for about 15% of the steps" in machine(quick, minutes=0.075), "of a quick run too"
 
 
 def test_several_processes_get_their_steps_without_measuring(machine):

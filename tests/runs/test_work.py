@@ -10,8 +10,8 @@ from tests.runs.drawn_problem import drawn_problem
 
 from justright.data import ImageSet
 from justright.discovery.training_data import TrainingData
+from justright.runs.costs import Work
 from justright.runs.spec import RunSpec
-from justright.runs.work import Work
 
 SPEC = RunSpec(scale="small", settings={"held_out_share": 0.2}, n_target=22)
 
@@ -28,10 +28,9 @@ def test_counts_equal_those_of_training(problem, role, is_weighed):
     weight = (labels % 3 > 0).astype(float) if is_weighed else None
     work = Work.of(problem, replace(SPEC, pool_role=role), weight=weight)
     data = TrainingData.of(problem.split(role), weight, held_out_share=0.2)
-    assert (work.n_images, work.n_used) == (len(data.images), data.is_used.sum())
+    assert work.n_images == len(data.images)
     assert (work.n_seen, work.n_guides) == (len(data.seen), len(data.guides))
-    assert work.n_known == len(data.known)
-    assert work.n_guide_classes == len(np.unique(labels[data.guides]))
+    assert work.n_classes == len(data.known) + len(np.unique(labels[data.guides]))
 
 
 @pytest.mark.parametrize("is_weighed", [False, True])
@@ -43,8 +42,7 @@ def test_labeled_target_image_counts_once(problem, is_weighed):
     weight = (labels % 3 > 0).astype(float) if is_weighed else None
     data = TrainingData.of(given.split(), weight, held_out_share=0.2)
     work = Work.of(given, SPEC, weight=weight)
-    assert (work.n_images, work.n_used) == (len(data.images), data.is_used.sum())
-    assert work.n_seen == len(data.seen)
+    assert (work.n_images, work.n_seen) == (len(data.images), len(data.seen))
 
 
 def test_rival_classes_are_categories(problem):

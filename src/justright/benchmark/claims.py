@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -21,8 +20,8 @@ OUTCOMES = HOLDS, FAILS, NO_EFFECT  # the first one whose corrected p-value is s
 ERROR_RATE = 0.05
 LEAST_USED = 0.8  # a method whose median run uses a smaller share of the categories has not converged
 
-Key = tuple[Any, ...]  # target, seed (not for the paper's figures), method; None if the claim names the method
-ClaimValue = tuple[tuple[Any, ...], str, str, float]  # target and seed, method, row, points
+Key = tuple[str, int | None, str]  # target, seed, method
+Values = dict[tuple[str, int | None, str, str], float]  # points by target, seed, method and row
 
 
 @dataclass(frozen=True)
@@ -96,26 +95,26 @@ def corrected(found: Sequence[Verdict]) -> list[Verdict]:
     return [replace(each, verdict=outcomes.get(place, each.verdict)) for place, each in enumerate(found)]
 
 
-def _judged(claim: Claim, suite: Suite, lines: Sequence[Line], others: Any, is_guide: bool) -> list[Verdict]:
+def _judged(claim: Claim, suite: Suite, lines: Sequence[Line], others: Others, is_guide: bool) -> list[Verdict]:
     suite_than, lines_than = others(claim.than_suite) if claim.than_suite else (suite, lines)
     group_than = claim.than_group or claim.group
     # a table without a pool has no guide: both roles are the same there
     is_guide_than = is_guide and any(setting.is_guide for setting in suite_than.settings)
-    better = _runs(suite, lines, claim.group, is_guide)
-    pairs = _paired(claim, better, _runs(suite_than, lines_than, group_than, is_guide_than))
+    runs_than = _runs(suite_than, lines_than, group_than, is_guide_than)
+    pairs = _paired(claim, _runs(suite, lines, claim.group, is_guide), runs_than, {})
     printed: Mapping[Key, float] = {}
     if not is_guide:
-        than = _figures(claim.than_suite or suite.name, group_than)
-        printed = _paired(claim, _figures(suite.name, claim.group), than, suite.printed_as)
+        figures_than = _figures(claim.than_suite or suite.name, group_than)
+        printed = _paired(claim, _figures(suite.name, claim.group), figures_than, suite.printed_as)
     methods = [method for method in dict.fromkeys(key[-1] for key in pairs) if method]
     left_out = tuple(method for method in methods if not is_converged(suite, lines, method)) if len(methods) > 1 else ()
     counted = {key: value for key, value in pairs.items() if key[-1] not in left_out}
-    whole = replace(_verdict(claim, counted, printed, is_guide), left_out=left_out)
+    together = replace(_verdict(claim, counted, printed, is_guide), left_out=left_out)
     alone = [_verdict(claim, pairs, printed, is_guide, method) for method in methods]
     if alone and claim.method and not claim.than_method:  # the claim: better than every other method
         closest = min(alone, key=lambda one: one.difference or (-np.inf,))  # one that was not run leaves the claim open
-        whole = replace(closest, method="", left_out=())
-    return [whole, *(alone if len(alone) > 1 else [])]
+        together = replace(closest, method="", left_out=())
+    return [together, *(alone if len(alone) > 1 else [])]
 
 
 def is_converged(suite: Suite, lines: Sequence[Line], method: str) -> bool:
@@ -163,58 +162,42 @@ def outcome_p_values(
     return {name: min(1.0, 2 * p) for name, p in sides.items()} | {NO_EFFECT: no_effect}
 
 
-def _runs(suite: Suite, lines: Sequence[Line], group: str, is_guide: bool) -> Iterator[ClaimValue]:
+def _runs(suite: Suite, lines: Sequence[Line], group: str, is_guide: bool) -> Values:
     """Our runs that have a value of the group, with the pool in this role.
 
     In a suite that is no table of the paper a problem is its own target, and a setting its own row.
     """
-    settings = {setting.name: setting for setting in suite.settings}
+    settings, values = {setting.name: setting for setting in suite.settings}, {}
     for line in lines:
         own, value = settings[line["setting"]], shown_value(line, group)
         if value is not None and (own.is_guide == is_guide or own.method == NO_LABELS):
-            place = suite.columns.get(line["problem"], line["problem"]), line["seed"]
-            yield place, own.method, own.row or own.name, PERCENT * value
+            target = suite.columns.get(line["problem"], line["problem"])
+            values[target, line["seed"], own.method, own.row or own.name] = PERCENT * value
+    return values
 
 
-def _figures(table: str, group: str) -> Iterator[ClaimValue]:
-    """The figures that the paper prints for the group."""
-    for row in paper_rows():
-        if row.table == table and group in row.accuracy:
-            yield (row.target,), row.method, row.selection, row.accuracy[group]
+def _figures(table: str, group: str) -> Values:
+    """The figures that the paper prints for the group; they have no seed."""
+    return {
+        (row.target, None, row.method, row.selection): row.accuracy[group]
+        for row in paper_rows()
+        if row.table == table and group in row.accuracy
+    }
 
 
-def _paired(
-    claim: Claim, better: Iterable[ClaimValue], than: Iterable[ClaimValue], names: Mapping[str, str] | None = None
-) -> dict[Key, float]:
-    """The differences by the keys of `than`; a claim about one method compares it with all of these.
+def _paired(claim: Claim, better: Values, than: Values, names: Mapping[str, str]) -> dict[Key, float]:
+    """The difference for each target, seed and method of `than` that has a value for all rows of the claim.
 
-    `names` maps rows to the paper's names for them, if they differ.
+    k-means counts only if the claim names it. A claim about one method compares it with each method. `names` maps
+    rows to the paper's names for them, if they differ.
     """
-    own = _means(claim, better, claim.better, claim.method_of_better, names or {})
+    rows, rows_than = ([names.get(row, row) for row in each] for each in (claim.better, claim.than))
     differences = {}
-    for key, value in _means(claim, than, claim.than, claim.than_method, names or {}).items():
-        own_key = (*key[:-1], None) if claim.method_of_better else key
-        if own_key in own:
-            differences[key] = own[own_key] - value
+    for target, seed, method in dict.fromkeys(key[:3] for key in than):
+        is_itself = method == (claim.method or None) and rows == rows_than and not claim.than_suite
+        is_compared = method == claim.than_method if claim.than_method else method != NO_LABELS and not is_itself
+        own = np.mean([better.get((target, seed, claim.method_of_better or method, row), np.nan) for row in rows])
+        other = np.mean([than.get((target, seed, method, row), np.nan) for row in rows_than])
+        if is_compared and np.isfinite(own - other) and target in (claim.targets or (target,)):
+            differences[target, seed, method] = float(own - other)
     return differences
-
-
-def _means(
-    claim: Claim, found: Iterable[ClaimValue], rows: Sequence[str], method: str, names: Mapping[str, str]
-) -> dict[Key, float]:
-    """The mean over the rows, if each has a value, for the targets and methods of the claim."""
-    wanted = [names.get(row, row) for row in rows]
-    values: dict[Key, dict[str, float]] = {}
-    for place, own, row, points in found:
-        is_wanted = row in wanted and (not claim.targets or place[0] in claim.targets)
-        if is_wanted and _is_method(own, method, claim, rows):
-            values.setdefault((*place, None if method else own), {})[row] = points
-    return {key: float(np.mean(list(by_row.values()))) for key, by_row in values.items() if len(by_row) == len(rows)}
-
-
-def _is_method(own: str, method: str, claim: Claim, rows: Sequence[str]) -> bool:
-    """Whether a run of this method counts: k-means only if it is named, and no method against itself."""
-    if method:
-        return own == method
-    is_itself = bool(claim.method) and own == claim.method and rows == claim.better and not claim.than_suite
-    return own != NO_LABELS and not is_itself

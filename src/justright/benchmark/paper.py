@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,9 +16,7 @@ from justright.benchmark.summary import PERCENT, Difference, interval
 from justright.evaluation.intervals import spread
 from justright.evaluation.scores import GROUPS
 
-ROUNDING = 0.1001  # two numbers that are rounded to one decimal each
 EVERY = "mean over targets"
-MISPRINTS = {("tab4", "xcon", "bins", "cars"): {"old": "Old's change is printed as -1..7, read as -1.7 here"}}
 
 
 @dataclass(frozen=True)
@@ -32,6 +29,7 @@ class PaperRow:
     target: str
     accuracy: dict[str, float]  # by group: all, old, new
     change: dict[str, float]  # printed beside it, against no selection
+    doubts: Mapping[str, str]  # why a figure cannot be right as printed: it contradicts others or is no number
 
 
 @cache
@@ -43,38 +41,9 @@ def paper_rows() -> tuple[PaperRow, ...]:
         key = (cells["table"], cells["method"], cells["selection"], cells["target"])
         accuracy = {group: float(cells[group]) for group in GROUPS if cells[group]}
         change = {group: float(cells[f"change {group}"]) for group in GROUPS if cells[f"change {group}"]}
-        rows.append(PaperRow(*key, accuracy, change))
+        doubts = {group: cells[f"doubt {group}"] for group in GROUPS if cells[f"doubt {group}"]}
+        rows.append(PaperRow(*key, accuracy, change, doubts))
     return tuple(rows)
-
-
-def doubts(row: PaperRow, rows: Sequence[PaperRow]) -> dict[str, list[str]]:
-    """Why figures of a row cannot be right as printed, by group.
-
-    Either All is not between Old and New (then any of the three may be wrong), or a change differs from that of the
-    printed numbers or is no number, or k-means, which uses no labels, differs from itself in another table.
-    """
-    reasons: dict[str, list[str]] = {group: [] for group in row.accuracy}
-    for group, misprint in MISPRINTS.get((row.table, row.method, row.selection, row.target), {}).items():
-        reasons[group].append(misprint)
-    if len(row.accuracy) == len(GROUPS):
-        low, high = sorted((row.accuracy["old"], row.accuracy["new"]))
-        if not low <= row.accuracy["all"] <= high:
-            for of_group in reasons.values():
-                of_group.append(f"All {row.accuracy['all']:g} is not between Old and New ({low:g} to {high:g})")
-    # in some tables the base is Beta with alpha = beta = 1, which the paper equates with no selection
-    selection = "beta, alpha 1 beta 1" if row.table in ("tab5", "taba1") else "none"
-    wanted = row.table, row.method, selection, row.target
-    base = [other for other in rows if (other.table, other.method, other.selection, other.target) == wanted]
-    for group, printed in row.change.items():
-        if base and abs((change := row.accuracy[group] - base[0].accuracy[group]) - printed) >= ROUNDING / 2:
-            text = f"{group.capitalize()} is printed as {printed:+g} where its numbers give {change:+.1f}"
-            reasons[group].append(text)
-    for other in rows if row.method == "kmeans" else ():
-        for group in reasons if (other.method, other.target) == (row.method, row.target) else ():
-            if (also := other.accuracy.get(group, row.accuracy[group])) != row.accuracy[group]:
-                text = f"{group.capitalize()} {row.accuracy[group]:g} is {also:g} in {other.table}, on the same images"
-                reasons[group].append(text)
-    return {group: of_group for group, of_group in reasons.items() if of_group}
 
 
 @dataclass(frozen=True)
@@ -139,20 +108,12 @@ class PaperTable:
 Values = dict[tuple[str, int], float]  # by target and seed
 
 
-class Printed(NamedTuple):
-    """The paper's figure for a cell."""
-
-    value: float
-    change: float | None
-    doubts: Sequence[str]
-
-
 def paper_table(suite: Suite, lines: Sequence[Line]) -> PaperTable:
     """The runs of a suite as a table, in the order of the suite."""
     targets = tuple(dict.fromkeys(suite.columns.values()))
     stands_for = {target: problem.partition(", ")[0] for problem, target in suite.columns.items()}
-    rows = [row for setting in suite.settings if (row := _row(suite, setting, lines, targets)).cells]
     shown = (*targets, EVERY) if len(targets) > 1 and not suite.only_counts else targets
+    rows = [row for setting in suite.settings if (row := _row(suite, setting, lines, shown)).cells]
     return PaperTable(
         suite.name, suite.about, suite.profile, shown, suite.groups, stands_for, tuple(rows), suite.only_counts
     )
@@ -175,15 +136,14 @@ def _row(suite: Suite, setting: SuiteSetting, lines: Sequence[Line], targets: Se
     for group in suite.groups:
         own = values_of(suite, lines, setting.name, group)
         against = {} if base is setting else values_of(suite, lines, base.name, group)
-        for target in (*targets, EVERY):
-            wanted = targets if target == EVERY else (target,)
+        for target in targets:
+            wanted = [each for each in targets if each != EVERY] if target == EVERY else [target]
             # only seeds that all targets have: means over different targets are not comparable
             seeds = {seed for _, seed in own if all((name, seed) in own for name in wanted)}
             values = {key: value for key, value in own.items() if key[0] in wanted and key[1] in seeds}
             if values:
                 changes = [value - against[key] for key, value in values.items() if key in against]
-                printed = [] if setting.is_guide else list(_printed(suite, setting, target, wanted, group))
-                cells[target, group] = _cell(values, changes, printed)
+                cells[target, group] = _cell(values, changes, _printed(suite, setting, wanted, group), group)
     n_wanted = sum(own is setting for problem in suite.problems for own, _ in suite.runs_of(problem))
     n_runs = sum(line["setting"] == setting.name for line in lines)
     against_row = "" if base is setting else base.row
@@ -196,34 +156,36 @@ def _base(suite: Suite, setting: SuiteSetting) -> SuiteSetting:
     return next((other for row in ("none", "bins") for other in alike if other.row == row), alike[0])
 
 
-def _cell(values: Values, changes: list[float], printed: list[Printed]) -> Cell:
+def _cell(values: Values, changes: list[float], printed: Sequence[PaperRow], group: str) -> Cell:
     """Average over targets for each seed first: the spread is that over seeds, not over targets."""
     by_seed: dict[int, list[float]] = {}
     for (_, seed), value in sorted(values.items(), key=lambda item: item[0][1]):
         by_seed.setdefault(seed, []).append(value)
     means = [float(np.mean(of_seed)) for of_seed in by_seed.values()]
-    paper = float(np.mean([figure.value for figure in printed])) if printed else None
-    moved = [figure.change for figure in printed if figure.change is not None]
-    reasons = tuple(text for figure in printed for text in figure.doubts)
-    paper_change = float(np.mean(moved)) if moved and len(moved) == len(printed) else None
-    return Cell(float(np.mean(means)), spread(means), len(values), interval(changes), paper, paper_change, reasons)
+    cell = Cell(float(np.mean(means)), spread(means), len(values), interval(changes))
+    if not printed:
+        return cell
+    paper_changes = [row.change[group] for row in printed if group in row.change]
+    return replace(
+        cell,
+        paper=float(np.mean([row.accuracy[group] for row in printed])),
+        paper_change=float(np.mean(paper_changes)) if len(paper_changes) == len(printed) else None,
+        doubts=tuple(text for row in printed if group in row.doubts for text in row.doubts[group].split("; ")),
+    )
 
 
-def _printed(suite: Suite, setting: SuiteSetting, target: str, wanted: Sequence[str], group: str) -> Iterator[Printed]:
-    """The paper's figures for a cell; none unless it prints all of them."""
-    if suite.printed:
-        if target in suite.printed:
-            reason = suite.doubted.get(target, {}).get(group)
-            value = suite.printed[target][suite.groups.index(group)]
-            yield Printed(float(value), None, [reason] if reason else [])
-        return
+def _printed(suite: Suite, setting: SuiteSetting, targets: Sequence[str], group: str) -> list[PaperRow]:
+    """The paper's rows for a cell; none unless it prints the figures of all targets."""
     key = suite.name, setting.method, suite.printed_as.get(setting.row, setting.row)
     rows = paper_rows()
-    printed = [
+    if suite.printed:
+        counts = {
+            target: dict(zip(suite.groups, map(float, row), strict=True)) for target, row in suite.printed.items()
+        }
+        rows = tuple(PaperRow(*key, target, row, {}, suite.doubted.get(target, {})) for target, row in counts.items())
+    found = [
         row
         for row in rows
-        if (row.table, row.method, row.selection) == key and row.target in wanted and group in row.accuracy
+        if (row.table, row.method, row.selection) == key and row.target in targets and group in row.accuracy
     ]
-    if len(printed) == len(wanted):
-        for row in printed:
-            yield Printed(row.accuracy[group], row.change.get(group), doubts(row, rows).get(group, []))
+    return found if len(found) == len(targets) and not setting.is_guide else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -99,18 +99,12 @@ def _in_pool_categories(categories: Sequence[Category], judged: JudgedPrediction
     return int(is_pool[judged.y_pred[~judged.is_old]].sum())
 
 
-def lacks(line: Line, group: str) -> bool:
-    """Whether a line of an older version lacks the count of images in categories of rivals (Fig. 3)."""
-    has_rivals = line.get("n_categories", 0) > line.get("n_target", 0)
-    return group in ("new_as_old", "new_as_new") and has_rivals and "new_as_pool" not in line
-
-
 def shown_value(line: Line, group: str) -> float | None:
     """The value of a run to show in a table; None if it has none.
 
     A class of the pool is labeled, so an image in its category counts as taken for old, as in the paper.
     """
-    if lacks(line, group) or line.get(group) is None:
+    if line.get(group) is None:
         return None
     pool = {"new_as_old": 1, "new_as_new": -1}.get(group, 0) * line.get("new_as_pool", 0.0)
     return float(line[group]) + pool
@@ -142,27 +136,21 @@ def probe(features: Any, labels: Labels) -> float:
 def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = (), data: Path | None = None) -> Todo:
     """The runs without a valid line, by problem; arguments as in `run_suite`.
 
-    A line is invalid if a default of its run has changed, if `data` has other images now, or if an older version did
-    not write all values that this suite shows.
+    A line is invalid if a default of its run has changed, or if `data` has other images now.
     """
-    wanted = [problem for problem in suite.problems if not only or problem.name in only]
     if unknown := sorted(set(only) - {problem.name for problem in suite.problems}):
         raise DataError(f"no problem {unknown[0]!r}", expected=", ".join(problem.name for problem in suite.problems))
-    lines = {line["print"]: line for line in read_results(out / RESULTS)}
-    todo, settings_now = [], _settings_now(suite)
-    for problem in wanted:
-        runs = [(run, lines.get(fingerprint(suite, problem, *run))) for run in suite.runs_of(problem)]
-        is_known = any("images" in line for _, line in runs if line is not None)
-        is_checked = is_known and data is not None and is_in_data(problem)
-        now = images_fingerprint(problem_of(problem, data)) if is_checked else None
-        missing = [
-            run
-            for run, line in runs
-            if line is None
-            or changed_defaults(line, settings_now(problem, *run))
-            or (now is not None and line.get("images", now) != now)
-            or any(lacks(line, group) for group in suite.groups)
-        ]
+    lines = _newest(suite, out)
+    is_valid = {line["print"]: not change for line, change in zip(lines, default_changes(suite, lines), strict=True)}
+    todo = []
+    for problem in suite.problems if not only else [each for each in suite.problems if each.name in only]:
+        images = {
+            line["print"]: line["images"] for line in lines if line["problem"] == problem.name and "images" in line
+        }
+        if images and data is not None and is_in_data(problem):
+            now = images_fingerprint(problem_of(problem, data))
+            is_valid |= {key: False for key, before in images.items() if before != now}
+        missing = [run for run in suite.runs_of(problem) if not is_valid.get(fingerprint(suite, problem, *run))]
         if missing:
             todo.append((problem, missing))
     return todo
@@ -180,16 +168,12 @@ def failed_runs(suite: Suite, out: Path) -> list[Line]:
 
 def remarks(suite: Suite, lines: list[Line]) -> list[str]:
     """Warnings about lines: made with defaults that have changed since, or from different images."""
-    warnings, settings_now = [], _settings_now(suite)
-    runs = {
-        fingerprint(suite, problem, *run): (problem, *run)
-        for problem in suite.problems
-        for run in suite.runs_of(problem)
-    }
-    changes = [changed_defaults(line, settings_now(*runs[line["print"]])) for line in lines]
-    if n_changed := sum(map(bool, changes)):
+    warnings, changes = [], [change for change in default_changes(suite, lines) if change]
+    if changes:
         names = sorted({f"{name} was {was!r}, is {now!r}" for change in changes for name, (was, now) in change.items()})
-        warnings.append(f"{n_changed:,} lines were made with other defaults ({'; '.join(names)}): run the suite again.")
+        warnings.append(
+            f"{len(changes):,} lines were made with other defaults ({'; '.join(names)}): run the suite again."
+        )
     for problem in dict.fromkeys(line["problem"] for line in lines):
         if len({line["images"] for line in lines if line["problem"] == problem and "images" in line}) > 1:
             warnings.append(f"Lines of {problem} come from different images: run the suite again with one --data.")
@@ -229,7 +213,7 @@ def fingerprint(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed
     """A fingerprint of problem and settings of a run.
 
     Only values that differ from a default count, so that a new option invalidates no result. The device does not count,
-    so that a suite may continue on another one. Changed defaults are detected by `changed_defaults`.
+    so that a suite may continue on another one. Changed defaults are detected by `default_changes`.
     """
     spec = replace(suite.spec(setting, seed, n_target=None, problem=problem), device="cpu")
     also = {"is_probed": True} if suite.is_probed else {"only_counts": True} if suite.only_counts else {}
@@ -255,26 +239,24 @@ def every_setting(spec: RunSpec) -> dict[str, Any]:
     return flat(json.loads(json.dumps(values, default=str)))
 
 
-def changed_defaults(line: Line, now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Settings that have changed since the line was written: old and new value. Added and removed options do not count.
+def default_changes(suite: Suite, lines: Sequence[Line]) -> list[dict[str, tuple[Any, Any]]]:
+    """For each line the settings that have changed since it was written: old and new value.
 
-    Lines of older versions do not have their settings.
+    Added and removed options do not count. Lines of older versions do not have their settings.
     """
-    was = line.get("made_with", {})
-    return {name: pair for name, pair in differences(was, now).items() if name in was and name in now}
-
-
-def _settings_now(suite: Suite) -> Callable[[SuiteProblem, SuiteSetting, int], dict[str, Any]]:
-    """A function that returns the settings of a run, cached for the seeds of a setting."""
-    cached: dict[tuple[str, str], dict[str, Any]] = {}
-
-    def find(problem: SuiteProblem, setting: SuiteSetting, seed: int) -> dict[str, Any]:
-        key = problem.name, setting.name
-        if key not in cached:
-            cached[key] = every_setting(suite.spec(setting, seed, n_target=None, problem=problem))
-        return cached[key]
-
-    return find
+    problems = {problem.name: problem for problem in suite.problems}
+    settings = {setting.name: setting for setting in suite.settings}
+    current: dict[tuple[str, str], dict[str, Any]] = {}
+    changes = []
+    for line in lines:
+        key = line["problem"], line["setting"]
+        if key not in current:
+            current[key] = every_setting(suite.spec(settings[key[1]], line["seed"], None, problems[key[0]]))
+        before, now = line.get("made_with", {}), current[key]
+        changes.append(
+            {name: pair for name, pair in differences(before, now).items() if name in before and name in now}
+        )
+    return changes
 
 
 def _newest(suite: Suite, out: Path) -> list[Line]:

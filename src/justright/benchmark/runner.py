@@ -201,9 +201,8 @@ class SuiteCosts:
 def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int = 1) -> SuiteCosts:
     """Estimate the costs: each method is measured on its first problem, the rest is arithmetic."""
     from justright.features.backbone import load_backbone
-    from justright.runs.costs import CostPlan, Rates
+    from justright.runs.costs import CostPlan, Rates, Work
     from justright.runs.measured_rates import measure
-    from justright.runs.work import Work
 
     seconds, n_bytes, n_runs = 0.0, 0, 0
     rates: dict[str, Rates] = {}
@@ -220,7 +219,7 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
             if spec.method not in rates:
                 rates[spec.method] = measure(plan, problem.target)
             plan = replace(plan, rates=rates[spec.method])
-            seconds += START_SECONDS + sum(plan.seconds()[stage] for stage in ("estimate", "train", "check"))
+            seconds += START_SECONDS + sum(plan.seconds()[stage] for stage in ("estimate", "train"))
             view_seed = spec.seed if getattr(plan.config, "views_by_seed", False) else 0
             files = [file for file in plan.files() if file.stage == "bank"]
             for n_views, file in zip(plan.stored_views().values(), files, strict=True):

@@ -11,7 +11,7 @@ import click
 
 from justright.cli.common import COUNT, FILE, SOURCES, Command, device_option, training_options
 from justright.cli.terminal import Terminal, with_terminal
-from justright.data import ImageSet, open_images
+from justright.data import open_images
 from justright.discovery.methods import METHODS
 from justright.runs.request import make_spec, resolve_device
 from justright.runs.spec import AUTO, config_of
@@ -82,61 +82,61 @@ def plan(
     from justright.features.automatic import foreseen_backbone
     from justright.features.backbone import random_backbone
     from justright.features.feature_network import usable
-    from justright.runs.costs import CostPlan, Rates, time_text
+    from justright.runs.costs import CostPlan, Rates, Work, time_text
     from justright.runs.measured_rates import measure
-    from justright.runs.work import Work
 
     known_rates = None if rates is None else Rates.read(rates)
     device = resolve_device(device)
     spec = make_spec(device=device, **options)
     config_of(spec)  # validate the settings before any image is read
-    own, images = _class_sizes(target, None)
-    if not sum(own):
+    images = None if target.replace("_", "").isdecimal() else open_images(target)
+    n_target = int(target) if images is None else len(images)
+    if not n_target:
         raise JustrightError("0 images in the target", expected="at least one")
     if backbone == AUTO:
         backbone, why = foreseen_backbone(device)
         terminal.say(f"Network: {backbone} ({why}).")
-    sizes = _class_sizes(labeled, n_classes)[0], _class_sizes(pool, None)[0]
-    work = Work.of_sizes(spec, sum(own), *sizes, n_devices)
-    network = random_backbone(backbone, usable(device), img_size)
-    costs = CostPlan(work, spec, network)
+    work = Work.of_sizes(spec, n_target, _class_sizes(labeled, n_classes), _class_sizes(pool), n_devices)
+    costs = CostPlan(work, spec, random_backbone(backbone, usable(device), img_size))
     if known_rates is None:
         terminal.say("Measuring on a few images ...")
         known_rates = measure(costs, images)
     costs = replace(costs, rates=known_rates)
     if is_table:
-        plans = [replace(costs, work=replace(work, n_target=n)) for n in SIZES]
+        more = [replace(work, n_target=n, n_seen=work.n_seen - n_target + n) for n in SIZES]
+        plans = [replace(costs, work=each) for each in more]
         terminal.result([each.to_json() for each in plans], "\n".join(table_lines(plans)))
         return
-    stages = [*costs.stages(), costs.total()]
-    rows = [(each.name, time_text(each.seconds), size_text(int(each.memory)), size_text(each.disk)) for each in stages]
-    title = f"{work.n_target:,} images, {work.n_labeled:,} labeled, {work.n_categories:,} categories"
-    terminal.table(title + " (a guess)" * (not work.is_k_known), ("stage", "time", "memory", "disk"), rows)
-    lines = [costs.steps_text() or "no training", costs.advice(), f"Rates: {costs.rates.about}."]
-    terminal.result(costs.to_json(), "\n".join(lines))
+    disk = costs.disk()
+    rows = [(stage, time_text(seconds), size_text(disk[stage])) for stage, seconds in costs.seconds().items()]
+    rows.append(("all", time_text(costs.total_seconds), size_text(sum(disk.values()))))
+    title = f"{n_target:,} images, {work.n_labeled:,} labeled, {work.n_categories:,} categories"
+    terminal.table(title + " (a guess)" * (not work.is_k_known), ("stage", "time", "disk"), rows)
+    memory = f"Up to {size_text(int(costs.memory()))} of memory; {costs.steps_text()}."
+    terminal.result(costs.to_json(), "\n".join([memory, costs.advice(), f"Rates: {costs.rates.about}."]))
 
 
 def table_lines(plans: list[CostPlan]) -> Iterator[str]:
     """The costs by number of images, in Markdown."""
     from justright.runs.costs import time_text
 
-    names = list(plans[0].seconds())
-    yield f"| images | {' | '.join(names)} | memory | disk |"
-    yield f"|---|{'---|' * len(names)}---|---|"
+    yield f"| images | {' | '.join(plans[0].seconds())} | memory | disk |"
+    yield f"|---|{'---|' * len(plans[0].seconds())}---|---|"
     for plan in plans:
-        times, total = " | ".join(map(time_text, plan.seconds().values())), plan.total()
-        yield f"| {plan.work.n_target:,} | {times} | {size_text(int(total.memory))} | {size_text(total.disk)} |"
+        cells = [time_text(seconds) for seconds in plan.seconds().values()]
+        cells += [size_text(int(plan.memory())), size_text(sum(plan.disk().values()))]
+        yield f"| {plan.work.n_target:,} | {' | '.join(cells)} |"
 
 
-def _class_sizes(given: str, n_classes: int | None) -> tuple[list[int], ImageSet | None]:
-    """Number of images of each class, and the images; a number is split into classes of equal size."""
+def _class_sizes(given: str, n_classes: int | None = None) -> list[int]:
+    """Number of images of each class; a number of images is split into classes of equal size."""
     import numpy as np
 
-    from justright.runs.work import IMAGES_PER_CATEGORY
+    from justright.runs.costs import IMAGES_PER_CATEGORY
 
     if not given.replace("_", "").isdecimal():
-        images = open_images(given)
-        return np.unique(images.labels, return_counts=True)[1].tolist(), images
+        sizes: list[int] = np.unique(open_images(given).labels, return_counts=True)[1].tolist()
+        return sizes
     n = int(given)
-    n_classes = -(-n // IMAGES_PER_CATEGORY) if n_classes is None else n_classes
-    return [(n + place) // n_classes for place in range(n_classes)] if n_classes else [n] * bool(n), None
+    n_classes = n_classes or -(-n // IMAGES_PER_CATEGORY)
+    return [(n + place) // n_classes for place in range(n_classes)]

@@ -137,8 +137,8 @@ def _expect_export(out: Path, form: str | None, options: dict[str, Any]) -> None
 def _import(
     terminal: Terminal, opened: OpenReview, source: Path, source_form: str | None, reviewer: str | None
 ) -> None:
-    from justright.review.relabel import images_text
     from justright.review.tools import import_from
+    from justright.review.wording import images_text
 
     name = _reviewer(reviewer)
     if not name:

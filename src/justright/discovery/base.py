@@ -281,7 +281,6 @@ class TrainedDiscovery(Discovery):
     """A method that trains a network: `_learn` makes a learner and calls `_train`."""
 
     config_class: ClassVar[type[TrainConfig]]
-    has_categories: ClassVar[bool] = False  # whether the learner has `categories_of`, for the planner
     extractions_per_epoch: ClassVar[int] = 0  # of each image, before the first step of an epoch
 
     @classmethod

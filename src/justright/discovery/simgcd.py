@@ -196,8 +196,6 @@ class SimGCDLearner(LearnerWithHeads):
 class DiscoveryWithHeads(TrainedDiscovery):
     """A method that can train its heads alone before it tunes the network."""
 
-    has_categories = True
-
     @classmethod
     def trainings(cls, config: Any) -> list[PlannedTraining]:
         """The heads alone if `heads_first` is set, then everything."""

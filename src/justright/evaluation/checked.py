@@ -63,11 +63,11 @@ class CheckedAccuracy:
 
     def in_words(self) -> str:
         """The plain interval, and how many further checks are needed, as sentences."""
-        text = f"The checks alone give {100 * self.plain_low:.1f} to {100 * self.plain_high:.1f}"
+        text = f"From the checks alone the interval is {100 * self.plain_low:.1f} to {100 * self.plain_high:.1f}"
         if self.length_ratio < 1:
-            text += f": same checks, interval {self.length_ratio:.2f} times as long"
-        more = f"{self.n_more:,} more checks tell it to" if self.n_more else "It is known to"
-        return f"{text}. {more} {100 * HALF_WIDTH:.0f} points."
+            text += f"; with the confidences it is {self.length_ratio:.2f} times as long"
+        more = f"{self.n_more:,} more checks narrow it to" if self.n_more else "It is within"
+        return f"{text}. {more} ±{100 * HALF_WIDTH:.0f} points."
 
     def __str__(self) -> str:
         return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -73,10 +73,6 @@ class ProblemDifferences:
         """The one-sided p-value of the hypothesis that the mean is at least `null`."""
         return self._tail(null - self.mean, is_lower=True)
 
-    def p_difference(self, null: float = 0.0) -> float:
-        """The two-sided p-value of the hypothesis that the mean is `null`."""
-        return min(1.0, 2 * min(self.p_above(null), self.p_below(null)))
-
     def p_equivalence(self, margin: float) -> float:
         """The p-value of the hypothesis that the mean is at least `margin` away from 0: two one-sided tests."""
         return max(self.p_above(-margin), self.p_below(margin))
@@ -95,14 +91,6 @@ class ProblemDifferences:
             np.searchsorted(self._resampled, -t, "right") if is_lower else n - np.searchsorted(self._resampled, t)
         )
         return float((n_beyond + 1) / (n + 1))  # never 0: a resample more could be beyond
-
-
-def per_problem(differences: Mapping[tuple[str, int], float]) -> Float[Array, " problems"]:
-    """The mean over seeds for each problem; keys are problem and seed."""
-    of_problem: dict[str, list[float]] = {}
-    for (problem, _), value in differences.items():
-        of_problem.setdefault(problem, []).append(value)
-    return np.array([np.mean(values) for values in of_problem.values()])
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -33,9 +33,7 @@ _N_EXAMPLES = 3
 class JudgedPredictions:
     """Clusters and truth, one entry per image in the order of the predictions: the arguments of `evaluate`.
 
-    Images whose category was given by a person are left out; `is_given` marks them among all images. `called` is the
-    class whose name an image has, as for `evaluate`; None if the files have no names. `n_more` counts images of the
-    truth that were not predicted, where that is allowed.
+    Images whose category was given by a person are left out.
     """
 
     y_true: Labels
@@ -43,9 +41,9 @@ class JudgedPredictions:
     is_old: Mask
     has_kept_labels: Mask | None
     class_names: Mapping[int, str]
-    n_more: int = 0
-    is_given: Bool[Array, " predictions"] = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    called: Labels | None = None
+    n_more: int = 0  # number of images of the truth that were not predicted, where that is allowed
+    is_given: Bool[Array, " predictions"] = field(default_factory=lambda: np.zeros(0, dtype=bool))  # of all images
+    called: Labels | None = None  # the class whose name an image has; None if the files have no names
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +74,8 @@ def read_judged(
         known_classes: the names of known categories. An old class among them has kept its labels, where the truth has
             no column has_kept_labels.
     """
-    predicted = _File.of(predictions, "the predictions", *CLUSTER, "kind", SOURCE)
-    true = _File.of(truth, "the truth", *TRUTH)
+    predicted = _File.of(predictions, *CLUSTER, "kind", SOURCE)
+    true = _File.of(truth, *TRUTH)
     # columns before rows: missing columns explain a wrong file better than ids that do not match
     y_pred = predicted.clusters()
     y_true, class_names = true.classes()
@@ -91,7 +89,9 @@ def read_judged(
     row = predicted.rows_in(true, key)
     if not may_list_more:
         true.rows_in(predicted, key)
-    is_given = predicted.is_given()
+    is_given = np.zeros(len(y_pred), dtype=bool)
+    if predicted.has(SOURCE):
+        is_given = pc.equal(predicted.texts(SOURCE), "given").fill_null(False).to_numpy()
     if len(is_given) and is_given.all():
         raise DataError(f"every category in {predicted.path} was given by a person", expected="predictions to evaluate")
     judged = row[~is_given]
@@ -117,9 +117,12 @@ def classes_named(names: Sequence[str], class_names: Mapping[int, str]) -> Int[A
 
 def read_checked(predictions: Path, checks: Path) -> CheckedPredictions:
     """Join predictions (id or path, cluster, perhaps confidence) with checks (id or path, is_right) of some of them."""
-    predicted, checked = _File.read(predictions, *CLUSTER, "confidence"), _File.read(checks, "is_right")
+    predicted, checked = _File.of(predictions, *CLUSTER, "confidence"), _File.of(checks, "is_right")
     clusters, is_right = predicted.clusters(), checked.flags("is_right")
-    confidence = predicted.numbers("confidence") if predicted.has("confidence") else None
+    confidence = None
+    if predicted.has("confidence"):
+        numbers = predicted.column("confidence", "numbers", types.is_floating, types.is_integer)
+        confidence = np.asarray(numbers, dtype=np.float64)
     rows = checked.rows_in(predicted, _shared_key(checked, predicted))
     return CheckedPredictions(rows, is_right, clusters, confidence)
 
@@ -132,21 +135,17 @@ def expect_truth(truth: Path, images: pa.Table, old_classes: Collection[str], ma
         old_classes: as for `read_judged`.
         may_lack: share of the images that the truth need not list, such as those that may turn out unreadable.
     """
-    true = _File.read(truth, *TRUTH)
+    true = _File.of(truth, *TRUTH)
     true.classes(), true.is_old(old_classes)
     has_ids = images["id"].null_count == 0
-    if true.has("id") and not has_ids:
-        return
-    target = _File(Path("the target"), images.select(list(KEYS) if has_ids else ["path"]))
-    key = _shared_key(target, true)
-    n_missing = pc.index_in(target.names(key), value_set=true.names(key).combine_chunks()).null_count
-    if n_missing > may_lack * len(images):
-        target.rows_in(true, key)
+    if has_ids or not true.has("id"):
+        target = _File("the target", images.select(list(KEYS) if has_ids else ["path"]))
+        target.rows_in(true, _shared_key(target, true), may_lack)
 
 
 def copy_truth(truth: Path, to: Path, old_classes: Collection[str]) -> None:
     """Write the columns of a truth that evaluation reads as Parquet, with a column is_old."""
-    true = _File.read(truth, *TRUTH)
+    true = _File.of(truth, *TRUTH)
     is_old = true.is_old(old_classes)
     table = true.table if true.has("is_old") else true.table.append_column("is_old", pa.array(is_old))
     write_parquet(table, to)
@@ -156,28 +155,27 @@ def copy_truth(truth: Path, to: Path, old_classes: Collection[str]) -> None:
 class _File:
     """A table, and its path for error messages."""
 
-    path: Path
+    path: Path | str
     table: pa.Table
 
     @staticmethod
-    def of(source: Path | pa.Table, name: str, *columns: str) -> _File:
-        """Read a file, or take a table under this name."""
-        return _File.read(source, *columns) if isinstance(source, Path) else _File(Path(name), _with_nfc_names(source))
-
-    @staticmethod
-    def read(path: Path, *columns: str) -> _File:
-        """Read the keys and those of the columns that the file has."""
-        if not path.is_file():
-            raise MissingDataError(f"There is no file {path}.")
-        if (kind := path.suffix.lower()) not in (".csv", ".parquet"):
-            raise DataError(f"{path} ends in {path.suffix!r}.", expected=".csv or .parquet")
+    def of(source: Path | pa.Table, *columns: str) -> _File:
+        """Read the keys and those of the columns that a file has, or take a table."""
+        if not isinstance(source, Path):
+            return _File("a table", _plain_columns(source))
+        if not source.is_file():
+            raise MissingDataError(f"There is no file {source}.")
+        if (ending := source.suffix.lower()) not in (".csv", ".parquet"):
+            raise DataError(f"{source} ends in {source.suffix!r}.", expected=".csv or .parquet")
         options = pyarrow.csv.ConvertOptions(column_types=_TEXT)
         try:
-            table = read_parquet(path) if kind == ".parquet" else pyarrow.csv.read_csv(path, convert_options=options)
-            table = table.select([name for name in (*KEYS, *columns) if name in table.column_names])
-            return _File(path, _with_nfc_names(table))
+            is_csv = ending == ".csv"
+            table = pyarrow.csv.read_csv(source, convert_options=options) if is_csv else read_parquet(source)
+            names = [name for name in (*KEYS, *columns) if name in table.column_names]
+            return _File(source, _plain_columns(table.select(names)))
         except (OSError, pa.ArrowException, ValueError) as error:
-            raise DataError(f"{path} cannot be read: {error}", expected="CSV with a header line, or Parquet") from error
+            problem = f"{source} cannot be read: {error}"
+            raise DataError(problem, expected="CSV with a header line, or Parquet") from error
 
     def has(self, name: str) -> bool:
         return name in self.table.column_names
@@ -193,18 +191,18 @@ class _File:
         names = self.names(key)
         return names.null_count == 0 and pc.count_distinct(names).as_py() == len(names)
 
-    def rows_in(self, other: _File, key: str) -> Int[Array, " rows"]:
-        """The row of `other` with the same image, for each row; raises if an image is missing there."""
+    def rows_in(self, other: _File, key: str, may_lack: float = 0.0) -> Int[Array, " rows"]:
+        """The row of `other` with the same image, for each row; raises if more than this share is missing there."""
         names = self.names(key)
         place = pc.index_in(names, value_set=other.names(key).combine_chunks())
-        if n_missing := place.null_count:
+        if place.null_count > may_lack * len(names):
             examples = _examples(names.filter(pc.is_null(place)))
             raise DataError(
-                f"{n_missing:,} of {len(names):,} images in {self.path} are not in {other.path}{examples}.",
+                f"{place.null_count:,} of {len(names):,} images in {self.path} are not in {other.path}{examples}.",
                 expected="the same images in both files",
                 advice=f"compare how the two files write the {key}, or evaluate only the images in both",
             )
-        return np.asarray(place.to_numpy(), dtype=np.int64)
+        return np.asarray(place.fill_null(-1).to_numpy(), dtype=np.int64)
 
     def classes(self) -> tuple[Labels, dict[int, str]]:
         """The class of each row, and the names of classes that have one."""
@@ -235,7 +233,6 @@ class _File:
         return np.isin(labels, [label for label, name in names.items() if name in old])
 
     def clusters(self) -> Labels:
-        """The cluster of each row."""
         return self.codes(next((name for name in CLUSTER if self.has(name)), CLUSTER[0]))[0]
 
     def called(self, class_names: Mapping[int, str]) -> Labels:
@@ -245,37 +242,26 @@ class _File:
         named = classes_named(category.dictionary.to_pylist(), class_names)
         return np.where(is_known, named[category.indices], UNLABELED)
 
-    def is_given(self) -> Mask:
-        """Rows whose category was given by a person; none if the file does not have the column."""
-        if not self.has(SOURCE):
-            return np.zeros(len(self.table), dtype=bool)
-        return np.asarray(pc.equal(self.texts(SOURCE), "given").fill_null(False).to_numpy())
-
     def codes(self, name: str) -> tuple[Labels, list[str] | None]:
         """Integers unchanged; text as its rank in alphabetical order, with the sorted texts."""
-        column = self._column(name, "whole numbers or text", types.is_integer, types.is_string, types.is_large_string)
+        column = self.column(name, "whole numbers or text", types.is_integer, types.is_string, types.is_large_string)
         if types.is_integer(column.type):
             return np.asarray(column.to_numpy(), dtype=np.int64), None
         values, codes = np.unique(np.asarray(column.to_pylist(), dtype=object), return_inverse=True)
         return codes.astype(np.int64), [str(value) for value in values]
 
-    def numbers(self, name: str) -> Float[Array, " rows"]:
-        return np.asarray(self._column(name, "numbers", types.is_floating, types.is_integer), dtype=np.float64)
-
     def flags(self, name: str) -> Mask:
         expected = "true or false, 1 or 0"
-        values = np.asarray(self._column(name, expected, types.is_boolean, types.is_integer))
+        values = np.asarray(self.column(name, expected, types.is_boolean, types.is_integer))
         if len(other := values[(values != 0) & (values != 1)]):
             raise DataError(f"Column {name} of {self.path} holds {other[0]}.", expected=expected)
         return values.astype(bool)
 
-    def _column(self, name: str, expected: str, *is_allowed: Callable[[pa.DataType], bool]) -> pa.ChunkedArray:
+    def column(self, name: str, expected: str, *is_allowed: Callable[[pa.DataType], bool]) -> pa.ChunkedArray:
         """A column of one of these types without missing values."""
         if not self.has(name):
             raise DataError(f"{self.path} has no column {name}.", expected=f"columns id or path, and {name}")
         column = self.table[name]
-        if types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
         if column.null_count:
             raise DataError(f"Column {name} of {self.path} is empty in {column.null_count:,} of {len(column):,} rows.")
         if not any(is_type(column.type) for is_type in is_allowed):
@@ -283,14 +269,16 @@ class _File:
         return column
 
 
-def _with_nfc_names(table: pa.Table) -> pa.Table:
-    """Convert names of classes to the Unicode form that sources of images use."""
-    for name in {"label", "class_name", *CLUSTER} & set(table.column_names):
+def _plain_columns(table: pa.Table) -> pa.Table:
+    """Decode dictionaries, and convert names of classes to the Unicode form that sources of images use."""
+    columns = {}
+    for name in table.column_names:
         column = table[name]
-        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-        if types.is_string(kind) or types.is_large_string(kind):
-            table = table.set_column(table.column_names.index(name), name, nfc_column(column))
-    return table
+        if types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        is_text = types.is_string(column.type) or types.is_large_string(column.type)
+        columns[name] = nfc_column(column) if is_text and name in {"label", "class_name", *CLUSTER} else column
+    return pa.table(columns)
 
 
 def _shared_key(left: _File, right: _File) -> str:
@@ -315,4 +303,4 @@ def _shared_key(left: _File, right: _File) -> str:
 
 
 def _examples(names: pa.Array | pa.ChunkedArray) -> str:
-    return f", e.g. {', '.join(str(name) for name in names[:_N_EXAMPLES].to_pylist())}" if len(names) else ""
+    return f", e.g. {', '.join(map(str, names[:_N_EXAMPLES].to_pylist()))}" if len(names) else ""

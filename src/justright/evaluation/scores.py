@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from justright.utils.errors import DataError
 from justright.utils.files import parsed_json, reader_of, write_json
@@ -17,7 +17,6 @@ PROTOCOLS: tuple[Protocol, ...] = ("v2", "v2b", "v1")
 GROUPS = ("all", "old", "new")  # of images: each has an accuracy
 LEVEL = 0.95  # of intervals by default
 FORMAT = "justright scores 1"  # stands in each file, so that another kind of JSON is not taken for scores
-LATER = {"names"}  # fields that files of earlier versions lack
 _TITLES = {"all": "All", "old": "Old", "old_kept": "kept", "old_dropped": "dropped", "new": "New"}
 
 
@@ -64,10 +63,10 @@ class Scores:
         low, high = self.intervals[name]
         return f"{100 * value:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
-    def to_dict(self) -> dict[str, object]:
-        """The fields as plain JSON values; NaN becomes null, which JSON has and NaN it has not."""
-        values = asdict(self) | {"intervals": {name: list(bounds) for name, bounds in self.intervals.items()}}
-        return _with_null(values | {"names": _with_null(self.names)})
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain JSON values; JSON has no NaN, so it becomes null."""
+        values: dict[str, Any] = _replaced(asdict(self), lambda value: value != value, None)
+        return values
 
     def save(self, path: Path) -> None:
         """Write as JSON; the file is either whole or not there."""
@@ -78,11 +77,9 @@ class Scores:
         """Read what `save` wrote."""
         try:
             values = verified(parsed_json(path.read_text(encoding="utf-8")))
-            expected = {item.name for item in fields(Scores)}
-            if values.pop("format") != FORMAT or not expected - LATER <= set(values):
+            if values.pop("format") != FORMAT or not {item.name for item in fields(Scores)} <= set(values):
                 raise ValueError("other fields than those of Scores")
-            kept = {name: _with_nan(value) for name, value in values.items() if name in expected}
-            return reader_of(Scores)(kept)
+            return reader_of(Scores)(_replaced(values, lambda value: value is None, math.nan))
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             raise DataError(
                 f"{path} does not hold scores of this version: {error}",
@@ -91,11 +88,10 @@ class Scores:
             ) from error
 
 
-def _with_null(values: Mapping[str, object]) -> dict[str, object]:
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}
-
-
-def _with_nan(value: object) -> object:
+def _replaced(value: Any, is_replaced: Callable[[Any], bool], by: Any) -> Any:
+    """A copy of nested JSON values in which some values are replaced; tuples become lists."""
     if isinstance(value, dict):
-        return {name: _with_nan(each) for name, each in value.items()}
-    return math.nan if value is None else value
+        return {name: _replaced(each, is_replaced, by) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_replaced(each, is_replaced, by) for each in value]
+    return by if is_replaced(value) else value

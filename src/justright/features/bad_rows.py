@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from justright.data.image_set import ImageSet
 from justright.data.quarantine import Quarantined, reason_of, refuse_above
-from justright.data.readers import Reader
 from justright.utils.errors import BadKind
 
 Reasons: TypeAlias = Mapping[int, tuple[str, str]]  # kind and reason of bad images, by their position in the source
@@ -30,19 +29,10 @@ def reason_now(images: ImageSet, row: int) -> tuple[str, str] | None:
     return None
 
 
-def content_ids(readers: Mapping[str, Reader], places: pa.Table) -> tuple[list[str], Reasons]:
-    """The content id of each image, "" with a reason where there is none.
-
-    Computed even where the table has an id: a manifest may bring ids that name something else than content.
-    """
-    images = ImageSet(places, readers)
-    found, unreadable = [""] * len(images), {}
-    for row in range(len(images)):
-        try:
-            found[row] = images.computed_id(row)
-        except Exception as error:
-            unreadable[row] = reason_at(error, images, row)
-    return found, unreadable
+def unreadable_rows(images: ImageSet, content_ids: list[str]) -> Reasons:
+    """Kind and reason of the images without a content id."""
+    reasons = {row: reason_now(images, row) for row, content_id in enumerate(content_ids) if not content_id}
+    return {row: reason or (BadKind.UNREADABLE.value, "changes while it is read") for row, reason in reasons.items()}
 
 
 def quarantined(images: ImageSet, bad: Reasons) -> dict[int, Quarantined]:

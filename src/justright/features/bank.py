@@ -9,11 +9,11 @@ kept by extraction too. `FreshViews` gives the same numbers and stores nothing.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat, tee
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from weakref import finalize
@@ -115,7 +115,6 @@ class ViewBank(Views):
         self.cache = KeptBanks(root)
         self.layout = record_type(backbone.stored_names, backbone.stored_shapes, precision)
         self._section: Section | None = None
-        self._lease: finalize[Any, Any] | None = None
 
     @cached_property
     def digests(self) -> Ids:
@@ -141,43 +140,33 @@ class ViewBank(Views):
         On a CPU every worker draws and computes with one core, so the bytes depend neither on the number of workers nor
         on the threads of torch; on another device or build they may differ by rounding.
         """
-        section = self._open()
-        if self._lease is None and (lease := section.lease()) is not None:
-            self._lease = finalize(self, lease.close)  # until then nobody deletes the views
+        self._section = section = self._open()
+        finalize(self, section.lease().close)  # until then nobody deletes the views
         if not self.is_built:
             # A second process that needs the same views waits, and then finds what the first has computed.
             name = f".{section.folder.name}.{hash_list(in_blocks(self.ids))}.in-build"
             lock = Lock(section.folder.with_name(name), wait=True)
             try:
-                section = self._open()
                 missing = self._missing(section)
                 if missing.any():
                     self._compute(section, missing)
-                    section = self._open()
             finally:
                 lock.release()
-        located = [section.locate(view_ids(self.digests, number)) for number in range(self.n_views)]
-        self._section, self._located = section, np.stack(located, axis=1)  # 2 x views x images: block and row
-        section.free_index()
-        del self.digests
+        places = [section.locate(view_ids(self.digests, number)) for number in range(self.n_views)]
+        self._places = np.stack(places, axis=1)  # 2 x views x images: block and row
+        del section.index, self.digests  # large, and needed no more
         return self
 
-    @cached_property
-    def _key(self) -> tuple[dict[str, Any], dict[str, str]]:
-        return view_key(self.backbone, self.transform, self.seed, self.precision, self.batch_size)
-
     def _open(self) -> Section:
-        return self.cache.section(*self._key)
+        return self.cache.section(*view_key(self.backbone, self.transform, self.seed, self.precision, self.batch_size))
 
     def _missing(self, section: Section) -> Missing:
         """Which views are not kept, or damaged; of images with equal content only the first counts."""
-        all_ids = [view_ids(self.digests, number) for number in range(self.n_views)]
-        numbers = section.blocks_with(np.concatenate(all_ids))
-        checked = track(numbers, len(numbers), f"checking {self.what}") if numbers else ()
-        intact = [number for number in checked if section.check(number)]
+        all_ids = np.concatenate([view_ids(self.digests, number) for number in range(self.n_views)])
+        is_missing = section.locate_intact(all_ids, f"checking {self.what}")[0] < 0
         is_first = np.zeros(len(self.digests), bool)
         is_first[np.unique(self.digests, return_index=True)[1]] = True
-        return np.stack([is_first & ~section.holds(ids, intact) for ids in all_ids])
+        return is_first & is_missing.reshape(self.n_views, -1)
 
     def _compute(self, section: Section, missing: Missing) -> None:
         needed = int(missing.sum()) * self.layout.itemsize
@@ -188,19 +177,10 @@ class ViewBank(Views):
                 f"the view bank needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free in {self.cache.root}",
                 advice="fewer views, another root, or fresh views, which store nothing",
             )
-        own = self.backbone if self.backbone.device.type == "cpu" else None
-        computed_by = tools(self.backbone.device, self.backbone.runtime)
-        work = ViewWork(self.images.readers, self.drawer, self.layout, own, computed_by, self.batch_size)
-        tasks, begun = tee(self._tasks(missing))
         try:
-            with one_core_a_thread(), closing(on_one_core_each(work, tasks, n_cores(), self.engine)) as results:
-                progress = _counted_by_view(zip(results, begun, strict=True), missing, f"computing {self.what}")
-                for views, task in progress:
-                    rows = np.array(task.rows)
-                    for number, view in zip(task.numbers, views, strict=True):
-                        records = view if own is not None else work.records(self.backbone, view)
-                        is_new = missing[number, rows]
-                        section.add(view_ids(self.digests[rows[is_new]], number), records[is_new])
+            with closing(self._steps(section, missing)) as steps:
+                for _ in track(steps, int(missing.sum()), f"computing {self.what}"):
+                    pass
             section.flush()
         except OSError as error:
             raise JustrightError(
@@ -212,21 +192,32 @@ class ViewBank(Views):
             section.remove_added()
             raise DataError("images changed while their views were computed", advice="run again once they stay")
 
-    def _tasks(self, missing: Missing) -> Iterator[ViewTask]:
-        """Batches of images of which views are missing: an image is decoded once for all its views."""
+    def _steps(self, section: Section, missing: Missing) -> Generator[None, None, None]:
+        """Compute the missing views, one step for each. An image is decoded once for all its views."""
+        own = self.backbone if self.backbone.device.type == "cpu" else None
+        computed_by = tools(self.backbone.device, self.backbone.runtime)
+        work = ViewWork(self.images.readers, self.drawer, self.layout, own, computed_by, self.batch_size)
         rows = np.flatnonzero(missing.any(axis=0))
-        for start in range(0, len(rows), self.batch_size):
-            batch = rows[start : start + self.batch_size]
-            numbers = np.flatnonzero(missing[:, batch].any(axis=1)).tolist()
-            yield ViewTask(sent(self.images, batch), batch.tolist(), numbers)
+        batches = [rows[start : start + self.batch_size] for start in range(0, len(rows), self.batch_size)]
+        numbers = [np.flatnonzero(missing[:, batch].any(axis=1)).tolist() for batch in batches]
+        tasks = (
+            ViewTask(sent(self.images, batch), batch.tolist(), n) for batch, n in zip(batches, numbers, strict=True)
+        )
+        with one_core_a_thread(), closing(on_one_core_each(work, tasks, n_cores(), self.engine)) as results:
+            for batch, of_batch, views in zip(batches, numbers, results, strict=True):
+                for number, view in zip(of_batch, views, strict=True):
+                    records = view if own is not None else work.records(self.backbone, view)
+                    is_new = missing[number, batch]
+                    section.add(view_ids(self.digests[batch[is_new]], number), records[is_new])
+                    yield from repeat(None, int(is_new.sum()))
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Read one view of each row, as float32."""
         if views.min() < 0 or views.max() >= self.n_views:
             raise DataError(f"views up to {views.max()}", expected=f"0 to {self.n_views - 1}: the bank holds no others")
-        if self._section is None or (located := self._located[:, views, rows]).min() < 0:
+        if self._section is None or (places := self._places[:, views, rows]).min() < 0:
             raise DataError("these views are not in the bank", advice="bank.build() computes what is missing")
-        return unpack(self._section.rows_at(located), self.backbone.stored_names)
+        return unpack(self._section.rows_at(places), self.backbone.stored_names)
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
         """Views of the bank, drawn without replacement for each image."""
@@ -234,20 +225,6 @@ class ViewBank(Views):
             raise DataError(f"{n_views} views a step", expected=f"at most {self.n_views}, the views of the bank")
         chance = generator(self.seed, "views", epoch, step).random((self.n_views, n_images))
         return chance.argsort(axis=0)[:n_views]
-
-
-def _counted_by_view(
-    results: Iterator[tuple[list[Array], ViewTask]], missing: Missing, what: str
-) -> Iterator[tuple[list[Array], ViewTask]]:
-    """Yield the results and count views: batches differ in size, so results per second would mislead."""
-
-    def views() -> Iterator[Any]:
-        for result in results:
-            _, task = result
-            yield from repeat(None, int(missing[np.ix_(task.numbers, task.rows)].sum()) - 1)
-            yield result
-
-    return (result for result in track(views(), int(missing.sum()), what) if result is not None)
 
 
 def open_views(

@@ -5,21 +5,20 @@
     banks/<backbone>-<hash>/...               the same for views after the frozen prefix, see bank.py
 
 The key of a section has everything that can change a byte of a row: backbone, transform, precision, batch size, device,
-versions. A block is two npy arrays, ids and rows, and a digest of all that with the name of file and folder: a damaged,
-moved or renamed block is detected. Blocks are complete or absent and never change, so any number of processes may share
-the folder. Missing or damaged blocks are recomputed. Above a size limit the least recently used are deleted.
+versions. A block is two npy arrays, ids and rows. It is named by the hash of its content and of its section, so a
+damaged, moved or renamed block is detected. Blocks are complete or absent and never change, so any number of processes
+may share the folder. Missing or damaged blocks are recomputed. Above a size limit the least recently used are deleted.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias
 
@@ -27,15 +26,16 @@ import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
 from justright.features.store import npy_header
+from justright.utils.context import track
 from justright.utils.errors import DataError
 from justright.utils.files import UNITS, home, parsed_json, remove_leftovers, replacing, size_text, write_json
-from justright.utils.hashing import SIZE, hash_bytes, hash_value
+from justright.utils.hashing import hash_bytes, hash_pieces, hash_value
 from justright.utils.locks import locked_file
 from justright.utils.types import Array
 
 _log = logging.getLogger(__name__)
 
-FORMAT = 4
+FORMAT = 5
 KEY, BLOCK, LEASE = "key.json", ".block", ".in-use"
 BLOCK_BYTES = 32 << 20  # rows that wait in memory for the next block
 N_MAPPED = 256  # blocks: each map holds a file descriptor
@@ -43,10 +43,11 @@ NOT_A_BLOCK = (ValueError, EOFError, OverflowError, TypeError, SyntaxError, Memo
 
 Ids: TypeAlias = Shaped[Array, " images"]
 Rows: TypeAlias = Shaped[Array, " rows *axes"]
+Places: TypeAlias = Int[Array, "2 images"]  # the block of each image and its row there, -1 for a missing image
 
 
 def parse_size(text: str) -> int:
-    """The number of bytes that a size such as `10GB` means."""
+    """The number of bytes of a size such as `10GB`."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?B)\s*", text, re.IGNORECASE)
     if match is None:
         raise DataError(f"{text!r} is no size", expected="a number and a unit, such as 500MB or 10GB")
@@ -58,19 +59,8 @@ def digests(content_ids: Sequence[str]) -> Ids:
     return np.array([bytes.fromhex(hash_bytes(name.encode())) for name in content_ids], dtype="S16")
 
 
-def write_block(path: Path, ids: Ids, rows: Rows) -> None:
-    """Write a block atomically."""
-    digest = _digest(path)
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        for array in (ids, rows):
-            for data in (npy_header(array.dtype, array.shape), array.tobytes()):
-                digest.update(data)
-                file.write(data)
-        file.write(digest.digest())
-
-
-def open_block(path: Path) -> tuple[Ids, Rows]:
-    """The ids of a block, and its rows as a memory map; ValueError if it is no block."""
+def _open_block(path: Path) -> tuple[Ids, Rows]:
+    """The ids of a block, and its rows as a memory map; one of `NOT_A_BLOCK` if it is none."""
     with path.open("rb") as file:
         ids = np.lib.format.read_array(file, allow_pickle=False)
         np.lib.format.read_magic(file)
@@ -81,109 +71,77 @@ def open_block(path: Path) -> tuple[Ids, Rows]:
 
 
 def is_intact(path: Path) -> bool:
-    """Whether a block matches its digest; reads it once."""
-    data, digest = memoryview(path.read_bytes()), _digest(path)
-    digest.update(data[:-SIZE])
-    return data[-SIZE:] == digest.digest()
-
-
-def _digest(path: Path) -> hashlib.blake2b:
-    return hashlib.blake2b(f"{path.parent.name}/{path.name}\n".encode(), digest_size=SIZE)
-
-
-class _Block(NamedTuple):
-    path: Path
-    n_bytes: int
-    used: float  # seconds of 1970
-
-
-def _blocks_in(folder: Path) -> Iterator[_Block]:
-    for path in sorted(folder.glob(f"*{BLOCK}")):
-        with suppress(FileNotFoundError):  # another process deletes it just now
-            stat = path.stat()
-            yield _Block(path, stat.st_size, stat.st_mtime)
+    """Whether a block has the content that its name is the hash of; reads it once."""
+    return path.stem == hash_pieces([path.parent.name.encode(), path.read_bytes()])
 
 
 class Section:
-    """Rows by image, in the blocks of one folder, as they were on disk when the section was opened."""
+    """Rows by image, in the blocks of one folder as they are when the section is first read, and those added here."""
 
-    def __init__(self, folder: Path, on_growth: Callable[[int], None] = lambda n_bytes: None):
+    def __init__(self, folder: Path, on_growth: Callable[[], None] = lambda: None):
         self.folder, self._on_growth = folder, on_growth
-        self._blocks: list[Path] = []
-        self._intact: set[int] = set()
+        self._intact: set[Path] = set()
         self._added: list[Path] = []
         self._waiting: list[tuple[Ids, Rows]] = []
-        self._mapped = lru_cache(maxsize=N_MAPPED)(lambda number: open_block(self._blocks[number])[1])
-        parts: list[Ids] = []
-        for path, _, _ in _blocks_in(folder):
-            with suppress(FileNotFoundError):  # another process deletes it just now
-                try:
-                    ids = open_block(path)[0]
-                    if path != self._path(ids):
-                        raise ValueError("a block of other images")
-                    parts.append(ids)
-                    self._blocks.append(path)
-                except NOT_A_BLOCK:
-                    self._discard(path)
-        ids, sizes = np.concatenate([np.empty(0, "S16"), *parts]), [len(part) for part in parts]
-        order = np.argsort(ids, kind="stable")
-        self._ids = ids[order]
-        self._block = np.repeat(np.arange(len(parts), dtype=np.int32), sizes)[order]
-        self._row = np.concatenate([np.arange(size, dtype=np.int32) for size in [0, *sizes]])[order]
+        self._rows_of = lru_cache(maxsize=N_MAPPED)(lambda number: _open_block(self._blocks[number])[1])
 
-    def holds(self, ids: Ids, blocks: Sequence[int] | None = None) -> Bool[Array, " images"]:
-        """Which of these images were in the section when it was opened, or in some of its blocks."""
-        place = self.find(ids)
-        is_held = place >= 0
-        if blocks is not None:
-            is_held[is_held] = np.isin(self._block[place[is_held]], blocks)
-        return is_held
+    @cached_property
+    def _blocks(self) -> list[Path]:
+        return sorted(self.folder.glob(f"*{BLOCK}"))
 
-    def find(self, ids: Ids) -> Int[Array, " images"]:
-        """The place of each image in the section, -1 where it is missing."""
-        if not len(self._ids):
-            return np.full(len(ids), -1)
-        place = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-        return np.where(self._ids[place] == ids, place, -1)
+    @cached_property
+    def index(self) -> tuple[Ids, Places]:
+        """All ids in order, the first one for missing images, and their places."""
+        ids, places = [np.array([b""], "S16")], [np.full((2, 1), -1, np.int32)]
+        for number, path in enumerate(self._blocks):
+            try:
+                ids.append(_open_block(path)[0])
+                rows = np.arange(len(ids[-1]), dtype=np.int32)
+                places.append(np.stack([np.full_like(rows, number), rows]))
+            except FileNotFoundError:  # another process has deleted it
+                pass
+            except NOT_A_BLOCK:
+                self._discard(path)
+        every = np.concatenate(ids)
+        order = np.argsort(every, kind="stable")
+        return every[order], np.concatenate(places, axis=1)[:, order]
 
-    def blocks_with(self, ids: Ids) -> list[int]:
-        """Numbers of the blocks in which these images are."""
-        place = self.find(ids)
-        return np.unique(self._block[place[place >= 0]]).tolist()
+    def locate(self, ids: Ids) -> Places:
+        """The block of each image and its row in the block."""
+        known, places = self.index
+        nearest = np.searchsorted(known, ids, side="right") - 1
+        return np.where(known[nearest] == ids, places[:, nearest], -1)
+
+    def holds(self, ids: Ids) -> Bool[Array, " images"]:
+        """Which of these images are in the section; their blocks may be damaged."""
+        return self.locate(ids)[0] >= 0
+
+    def locate_intact(self, ids: Ids, what: str = "") -> Places:
+        """As `locate`, without damaged blocks: each block is checked once. `what` names the progress of that."""
+        places = self.locate(ids)
+        numbers = np.unique(places[0][places[0] >= 0]).tolist()
+        steps = track(numbers, len(numbers), what) if what and numbers else numbers
+        intact = [number for number in steps if self._check(number)]
+        return np.where(np.isin(places[0], intact), places, -1)
 
     def read(self, ids: Ids) -> tuple[Bool[Array, " images"], Rows | None]:
         """Which of these images are in intact blocks, and their rows in this order; None if there are none."""
-        place = self.find(ids)
-        is_found, rows = np.zeros(len(ids), bool), None
-        for number in self.blocks_with(ids):
-            if not self.check(number):
-                continue
-            mine = np.flatnonzero((place >= 0) & (self._block[place] == number))
-            block = self._mapped(number)
+        number, row = self.locate_intact(ids)
+        rows: Rows | None = None
+        for each in np.unique(number[number >= 0]).tolist():
+            block = self._rows_of(each)
             rows = np.empty((len(ids), *block.shape[1:]), block.dtype) if rows is None else rows
-            rows[mine] = block[self._row[place[mine]]]
-            is_found[mine] = True
-        return is_found, None if rows is None else rows[is_found]
+            rows[number == each] = block[row[number == each]]
+        return number >= 0, None if rows is None else rows[number >= 0]
 
-    def locate(self, ids: Ids) -> Int[Array, "2 images"]:
-        """The block of each image and its row in the block, -1 where it is missing."""
-        place = self.find(ids)
-        located = np.full((2, len(ids)), -1, np.int32)
-        located[:, place >= 0] = self._block[place[place >= 0]], self._row[place[place >= 0]]
-        return located
-
-    def rows_at(self, located: Int[Array, "2 images"]) -> list[Any]:
+    def rows_at(self, places: Places) -> list[Any]:
         """One row for each image, of blocks that need not be checked any more."""
-        return [self._mapped(number)[row] for number, row in located.T.tolist()]
+        return [self._rows_of(number)[row] for number, row in places.T.tolist()]
 
-    def free_index(self) -> None:
-        """Free memory when only `rows_at` is called from now on."""
-        self._ids, self._block, self._row = self._ids[:0], self._block[:0], self._row[:0]
-
-    def check(self, number: int) -> bool:
-        """Whether a block is there and matches its digest, which is compared once; a damaged one is deleted."""
+    def _check(self, number: int) -> bool:
+        """Whether a block exists and is intact; a damaged one is deleted."""
         path = self._blocks[number]
-        if number in self._intact:
+        if path in self._intact:
             return True
         try:
             if not is_intact(path):
@@ -193,11 +151,11 @@ class Section:
         except OSError as error:
             _log.info("%s cannot be read: %s", path, error)
             return False
-        self._intact.add(number)
+        self._intact.add(path)
         return True
 
     def add(self, ids: Ids, rows: Rows) -> None:
-        """Keep rows; they are on disk once `flush` has returned."""
+        """Keep rows; they are on disk after `flush`."""
         if len(ids):
             self._waiting.append((ids, rows))
         if sum(waiting.nbytes for _, waiting in self._waiting) >= BLOCK_BYTES:
@@ -208,27 +166,39 @@ class Section:
         if not self._waiting:
             return
         ids, rows = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
-        self._waiting = []
-        path = self._path(ids)
-        write_block(path, ids, rows)
+        self._waiting, blocks = [], self._blocks
+        pieces = [piece for part in (ids, rows) for piece in (npy_header(part.dtype, part.shape), part.tobytes())]
+        data = b"".join(pieces)
+        path = self.folder / f"{hash_pieces([self.folder.name.encode(), data])}{BLOCK}"
+        with replacing(path) as temporary:
+            temporary.write_bytes(data)
         self._added.append(path)
-        self._on_growth(path.stat().st_size)
+        self._intact.add(path)
+        if path not in blocks:
+            blocks.append(path)
+        self.__dict__.pop("index", None)
+        self._on_growth()
 
     def remove_added(self) -> None:
         """Delete the blocks that this object has written."""
         for path in self._added:
             path.unlink(missing_ok=True)
 
-    def lease(self) -> IO[Any] | None:
+    def lease(self) -> IO[Any]:
         """Keep the section from being deleted until the result is closed, or the process ends."""
-        return locked_file(self.folder / LEASE, is_shared=True)
-
-    def _path(self, ids: Ids) -> Path:
-        return self.folder / f"{hash_bytes(ids.tobytes())}{BLOCK}"
+        file = locked_file(self.folder / LEASE, is_shared=True)
+        assert file is not None  # it waits for the lock
+        return file
 
     def _discard(self, path: Path) -> None:
         _log.warning("%s is damaged: its images are computed again", path)
         path.unlink(missing_ok=True)
+
+
+class _Block(NamedTuple):
+    path: Path
+    n_bytes: int
+    used: float  # seconds since 1970
 
 
 class Cache:
@@ -243,7 +213,6 @@ class Cache:
     def __init__(self, root: Path | None = None, limit: str | None = None):
         self.root = home() / self.name if root is None else root
         self.limit = parse_size(limit or os.environ.get(self.variable) or self.default_limit)
-        self.n_bytes = self._size()
 
     def section(self, key: Mapping[str, Any], about: Mapping[str, str]) -> Section:
         """The rows that were computed in one way; `about` is what `sections` shows of it, one entry per column."""
@@ -257,11 +226,9 @@ class Cache:
                     _log.warning("%s is damaged; it is written again", folder / KEY)
                 write_json(folder / KEY, value)
 
-        def grow(n_bytes: int) -> None:
+        def grow() -> None:
             write_key()  # another process may have cleared the cache
-            self.n_bytes += n_bytes
-            if self.n_bytes > self.limit:
-                self.make_room(0)
+            self.make_room(0)
 
         write_key()
         return Section(folder, grow)
@@ -271,10 +238,18 @@ class Cache:
         sections = []
         for folder in self._folders():
             try:
-                sections.append(self._describe(folder))
+                about, blocks = _read_key(folder)["about"], self._blocks([folder])
+                section = {
+                    "name": folder.name,
+                    **{name: str(about[name]) for name in self.columns},
+                    self.unit: sum(len(_open_block(block.path)[0]) for block in blocks),
+                    "bytes": sum(block.n_bytes for block in blocks),
+                    "used": max((block.used for block in blocks), default=0.0),
+                }
+                sections.append(section)
             except FileNotFoundError:  # another process deletes it just now
                 pass
-            except (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError) as error:
+            except (OSError, LookupError, AttributeError, *NOT_A_BLOCK) as error:
                 _log.warning("%s cannot be read and is left out: %r", folder, error)
         return sections
 
@@ -285,51 +260,43 @@ class Cache:
         """
         named = {backbone, *(each["name"] for each in self.sections() if each["backbone"] == backbone)}
         chosen = [folder for folder in self._folders() if backbone is None or folder.name in named]
-        before = self._size()
-        self._shrink(limit, chosen)
+        freed = self._shrink(limit, chosen)
         for folder in chosen:
             _remove_if_empty(folder)
-        self.n_bytes = self._size()
-        return before - self.n_bytes
+        return freed
 
     def make_room(self, n_bytes: int) -> None:
         """Delete the least recently used blocks, as far as the limit requires it to add so many bytes."""
-        before = self._size()
-        self.n_bytes = self._shrink(max(0, self.limit - n_bytes), self._folders())
-        if self.n_bytes < before:
-            freed = size_text(before - self.n_bytes), self.root, size_text(self.limit), self.variable
-            _log.warning("%s of the least recently used in %s were deleted: at most %s are kept (%s)", *freed)
+        if freed := self._shrink(max(0, self.limit - n_bytes), self._folders()):
+            about = size_text(freed), self.root, size_text(self.limit), self.variable
+            _log.warning("%s of the least recently used in %s were deleted: at most %s are kept (%s)", *about)
 
     def _shrink(self, limit: int, folders: Sequence[Path]) -> int:
-        """Delete blocks until at most `limit` bytes are left, except those of leased sections; returns what is left."""
-        blocks = [block for folder in folders for block in _blocks_in(folder)]
-        left = sum(block.n_bytes for block in blocks)
+        """Delete blocks until at most `limit` bytes are left, except those of leased sections; returns bytes freed."""
+        blocks = self._blocks(folders)
+        excess = sum(block.n_bytes for block in blocks) - limit
+        freed = 0
         with ExitStack() as locks:
-            for folder in folders if left > limit else ():
+            for folder in folders if excess > 0 else ():
                 lock = locked_file(folder / LEASE, wait=False)
                 if lock is None:
                     blocks = [block for block in blocks if block.path.parent != folder]
                 else:
                     locks.enter_context(lock)
             for block in sorted(blocks, key=lambda block: block.used):
-                if left <= limit:
+                if freed >= excess:
                     break
                 block.path.unlink(missing_ok=True)
-                left -= block.n_bytes
-        return left
+                freed += block.n_bytes
+        return freed
 
-    def _describe(self, folder: Path) -> dict[str, Any]:
-        about, blocks = _read_key(folder)["about"], list(_blocks_in(folder))
-        return {
-            "name": folder.name,
-            **{name: str(about[name]) for name in self.columns},
-            self.unit: sum(len(open_block(block.path)[0]) for block in blocks),
-            "bytes": sum(block.n_bytes for block in blocks),
-            "used": max((block.used for block in blocks), default=0.0),
-        }
-
-    def _size(self) -> int:
-        return sum(block.n_bytes for folder in self._folders() for block in _blocks_in(folder))
+    def _blocks(self, folders: Sequence[Path]) -> list[_Block]:
+        blocks = []
+        for path in (path for folder in folders for path in folder.glob(f"*{BLOCK}")):
+            with suppress(FileNotFoundError):  # another process deletes it just now
+                stat = path.stat()
+                blocks.append(_Block(path, stat.st_size, stat.st_mtime))
+        return blocks
 
     def _folders(self) -> list[Path]:
         return sorted(file.parent for file in self.root.glob(f"*/{KEY}"))
@@ -357,7 +324,7 @@ def _read_key(folder: Path) -> Any:
 def _remove_if_empty(folder: Path) -> None:
     """Delete a section without blocks, unless a process is writing the first or has leased it."""
     remove_leftovers(folder)
-    if any(_blocks_in(folder)) or (lock := locked_file(folder / LEASE, wait=False)) is None:
+    if any(folder.glob(f"*{BLOCK}")) or (lock := locked_file(folder / LEASE, wait=False)) is None:
         return
     with lock, suppress(OSError):  # another process writes into it, or has removed it
         if {file.name for file in folder.iterdir()} <= {KEY, LEASE}:

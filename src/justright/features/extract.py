@@ -6,18 +6,16 @@ the calling thread runs the network. An engine replaces the threads by processes
 
 The result does not depend on the number of workers, nor on a kill and a resume. The features of an image may depend, in
 the last bits, on the shape of the batch. So every batch has the same shape (missing and bad images leave a black one in
-their place) and is taken from one shard, a fixed range of the source. In a batch of the same shape neither the place
-nor the neighbors of an image change its bits on the CPUs tried, so cached features equal computed ones; hardware that
-breaks this changes rounding, never more.
+their place). In a batch of the same shape neither the place nor the neighbors of an image change its bits on the CPUs
+tried, so cached features equal computed ones; hardware that breaks this changes rounding, never more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import InitVar, dataclass
-from functools import partial
-from itertools import repeat, tee
+from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -25,26 +23,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from justright.data.columns import NAME, with_columns
-from justright.data.image_set import ImageSet, sent, sent_in_parts
+from justright.data.image_set import ImageSet, sent
 from justright.data.quarantine import MAX_BAD
 from justright.data.readers import Reader
 from justright.data.transforms import ImageRecipe, Plain
 from justright.features.backbone import Backbone
-from justright.features.bad_rows import Reasons, content_ids, quarantined, reason_at, reason_now, refuse_bad_rows
-from justright.features.cache import (
-    BLOCK,
-    FeatureCache,
-    KeptBanks,
-    Section,
-    digests,
-    is_intact,
-    open_block,
-    write_block,
-)
+from justright.features.bad_rows import Reasons, quarantined, reason_at, refuse_bad_rows, unreadable_rows
+from justright.features.cache import FeatureCache, Ids, KeptBanks, Section, digests
 from justright.features.choices import BATCH_SIZE, Pooling, Precision
 from justright.features.feature_network import FeatureNetwork
 from justright.features.store import (
@@ -56,12 +45,12 @@ from justright.features.store import (
     locked_store,
     write_store,
 )
-from justright.features.table import FeatureTable
+from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.features.views import pack, record_type, view_key
 from justright.features.workers import on_one_core_each, one_core_a_thread, refuse_other_tools
 from justright.utils.context import track
 from justright.utils.errors import DataError, DegenerateError
-from justright.utils.parallel import Engine, n_cores, threads
+from justright.utils.parallel import Engine, n_cores
 from justright.utils.remote import Place, place_of
 from justright.utils.types import Array
 
@@ -118,132 +107,72 @@ PART_BATCHES = 16  # a kill loses at most so many batches, and what the workers 
 Rows: TypeAlias = Int[Array, " rows"]
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Some neighboring images of an extraction: their rows, and their features, NaN where there is none yet."""
-
-    path: Path
-    rows: Rows
-    features: Float[Array, " rows *axes"]
-
-
 @dataclass(eq=False)
 class Extraction:
-    """The computation of one store. Finished parts are kept in `folder`, so that a killed extraction resumes.
+    """The computation of one store: what is missing in a section, which is the cache or a folder of the store.
 
-    Of images with equal content the first is computed. A part has one row for each such image, NaN for a bad one.
+    Of images with equal content the first is computed.
     """
 
     images: ImageSet
-    content_ids: InitVar[list[str]]
-    unreadable: InitVar[Reasons]  # images that are bad for certain, with the reason
+    ids: Ids
+    unreadable: Reasons  # images without content id
     network: FeatureNetwork
-    folder: Path
-    section: Section | None  # of the cache
+    kept: Section  # features by id
     max_bad: float
     views: Section | None = None  # where plain views are kept that are computed on the way
 
-    def __post_init__(self, content_ids: list[str], unreadable: Reasons) -> None:
-        self.ids = digests(content_ids)
-        self.bad: dict[int, tuple[str, str]] = dict(unreadable)
-        _, first, same = np.unique(self.ids, return_index=True, return_inverse=True)
-        self.first = first[same]
-        self.first[list(unreadable)] = list(unreadable)
-        is_distinct = self.first == np.arange(len(self.images))
-        is_distinct[list(unreadable)] = False
-        self.distinct = np.flatnonzero(is_distinct)
-        self.part_rows = self.network.batch_size * PART_BATCHES
-        starts = range(0, len(self.distinct), self.part_rows)
-        self.parts = {
-            self.folder / f"{number:06d}{BLOCK}": self.distinct[start : start + self.part_rows]
-            for number, start in enumerate(starts)
-        }
-        self.missing = [path for path, rows in self.parts.items() if not self._is_done(path, rows)]
-
-    def _is_done(self, path: Path, rows: Rows) -> bool:
-        """Whether a part was finished before. Bad images of it are read again for the reason."""
-        if not path.exists() or not is_intact(path):
-            return False
-        ids, features = open_block(path)
-        bad = {int(row): reason_now(self.images, int(row)) for row in rows[is_blank(features)]}
-        if not np.array_equal(ids, self.ids[rows]) or None in bad.values():
-            return False
-        self.bad |= {row: reason for row, reason in bad.items() if reason is not None}
-        return True
-
-    @property
-    def n_left(self) -> int:
-        """How many images are to be computed: without finished parts, copies and cached ones."""
-        rows = np.concatenate([np.zeros(0, np.int64), *(self.parts[path] for path in self.missing)])
-        return len(rows) if self.section is None else int((~self.section.holds(self.ids[rows])).sum())
+    def __post_init__(self) -> None:
+        self.bad = dict(self.unreadable)
+        is_missing = self.kept.locate_intact(self.ids)[0] < 0
+        is_missing[list(self.bad)] = False
+        _, first = np.unique(self.ids, return_index=True)
+        self.missing = np.intersect1d(first, np.flatnonzero(is_missing))
 
     def run(self, n_workers: int, engine: Engine | None = None) -> Generator[None, None, None]:
-        """Compute the missing parts; one step for each image. Those of the last batch follow their part."""
-        network, readers = self.network, self.images.readers
+        """Compute what is missing; one step for each image."""
+        network, size = self.network, self.network.batch_size
         names, shapes = network.backbone.stored_names, network.backbone.stored_shapes
         layout = None if self.views is None else record_type(names, shapes, "float32")
         own = network if network.device.type == "cpu" else None
-        work = BatchWork(readers, network.backbone.recipe, network.batch_size, own, network.tools(), layout)
-        tasks, begun = tee(self._tasks())  # workers get the places of images; the rest of a task stays here
-        places = (sent(self.images, part.rows[slots]) for part, slots, _ in tasks)
+        work = BatchWork(self.images.readers, network.backbone.recipe, size, own, network.tools(), layout)
+        batches = [self.missing[start : start + size] for start in range(0, len(self.missing), size)]
+        places = (sent(self.images, rows) for rows in batches)
         with closing(on_one_core_each(work, places, n_workers, engine)) as results:
-            for batch, (part, slots, is_last) in zip(results, begun, strict=True):
+            for number, (rows, batch) in enumerate(zip(batches, results, strict=True), start=1):
                 if work.network is None:
                     batch = computed(network, torch.from_numpy(batch.numbers), layout, batch.bad)
-                rows, is_good = part.rows[slots], np.isin(np.arange(len(slots)), list(batch.bad), invert=True)
                 self.bad |= {int(rows[place]): reason for place, reason in batch.bad.items()}
-                features = batch.numbers[: len(slots)][is_good]
+                is_good = np.isin(np.arange(len(rows)), list(batch.bad), invert=True)
+                features = batch.numbers[: len(rows)][is_good]
                 self._check_finite(rows[is_good], features)
-                part.features[slots[is_good]] = features
-                if self.section is not None:
-                    self.section.add(self.ids[rows[is_good]], features)
+                self.kept.add(self.ids[rows[is_good]], features)
                 if self.views is not None and batch.records is not None:
-                    self.views.add(self.ids[rows[is_good]], batch.records[: len(slots)][is_good])
-                if is_last:
-                    write_block(part.path, self.ids[part.rows], part.features)
-                    refuse_bad_rows(self.max_bad, self.images, self.all_bad())
-                yield from repeat(None, len(slots))
-
-    def _tasks(self) -> Iterator[tuple[_Part, Rows, bool]]:
-        """Batches: a part, places in it, and whether it is the last batch of the part."""
-        for path in self.missing:
-            rows, size = self.parts[path], self.network.batch_size
-            part = _Part(path, rows, np.full((len(rows), *self.network.shape), np.nan, self.network.dtype))
-            slots = np.arange(len(rows))
-            if self.section is not None:
-                is_found, features = self.section.read(self.ids[rows])
-                if features is not None:
-                    part.features[is_found], slots = features, slots[~is_found]
-            batches = [slots[start : start + size] for start in range(0, len(slots), size)] or [slots]
-            for number, batch in enumerate(batches, start=1):
-                yield part, batch, number == len(batches)
+                    self.views.add(self.ids[rows[is_good]], batch.records[: len(rows)][is_good])
+                if number % PART_BATCHES == 0 or number == len(batches):
+                    self.kept.flush()
+                    refuse_bad_rows(self.max_bad, self.images, self.bad)
+                yield from repeat(None, len(rows))
 
     def flush(self) -> None:
-        """Write what waits for the cache and the bank."""
-        for section in (self.section, self.views):
-            if section is not None:
-                section.flush()
+        """Write what waits for a section."""
+        self.kept.flush()
+        if self.views is not None:
+            self.views.flush()
 
-    def blocks(self) -> Iterator[Float[Array, " rows *axes"]]:
-        """The features of all good images in order."""
-        good = self.good_rows()
-        place = np.searchsorted(self.distinct, self.first[good])
-        paths = list(self.parts)
-        for start in range(0, len(good), self.part_rows):
-            part, row = np.divmod(place[start : start + self.part_rows], self.part_rows)
-            block = np.empty((len(part), *self.network.shape), self.network.dtype)
-            for number in np.unique(part):
-                block[part == number] = open_block(paths[number])[1][row[part == number]]
-            yield block
-
-    def good_rows(self) -> Rows:
-        """The images with features."""
-        return np.flatnonzero(~np.isin(self.first, list(self.bad)))
+    def blocks(self, rows: Rows) -> Iterator[Float[Array, " rows *axes"]]:
+        """The features of these images in order, some at a time."""
+        for start in range(0, len(rows), BLOCK_ROWS):
+            is_found, features = self.kept.read(self.ids[rows[start : start + BLOCK_ROWS]])
+            if features is None or not is_found.all():
+                raise DataError(f"features in {self.kept.folder} are lost since they were computed", advice="run again")
+            yield features
 
     def all_bad(self) -> Reasons:
         """Bad images and copies of them, with the reason."""
-        rows = np.flatnonzero(np.isin(self.first, list(self.bad))).tolist() if self.bad else []
-        return {row: self.bad[int(self.first[row])] for row in rows}
+        reasons = {self.ids[row]: reason for row, reason in self.bad.items() if row not in self.unreadable}
+        copies = {row: reasons[each] for row, each in enumerate(self.ids) if each in reasons} if reasons else {}
+        return {**self.unreadable, **copies}
 
     def _check_finite(self, rows: Rows, features: Float[Array, " rows *axes"]) -> None:
         is_wrong = ~np.isfinite(features).all(axis=tuple(range(1, features.ndim)))
@@ -253,14 +182,6 @@ class Extraction:
                 f"{path}: the feature is not finite in {self.network.precision}",
                 advice="--precision float32; if it is that already, the checkpoint is broken",
             )
-
-
-def is_blank(features: Float[Array, " rows *axes"]) -> Bool[Array, " rows"]:
-    """Which rows are NaN."""
-    return np.isnan(features.reshape(len(features), -1)[:, 0])
-
-
-HASHED_ROWS = 16
 
 
 def extract(
@@ -304,42 +225,35 @@ def extract(
         network, place = FeatureNetwork(backbone, batch_size, precision, pooling), place_of(out)
         key = network.key()
         expect_place(place, Header(**key), overwrite, parts=tuple(key))  # before all images are read
-        ids, unreadable = _content_ids(images, engine or threads(max(n_workers, 1)))
+        content_ids = images.content_column(is_strict=False, is_fresh=True).to_pylist()
+        unreadable = unreadable_rows(images, content_ids)
         refuse_bad_rows(max_bad, images, unreadable)
-        header = Header(**key, data=data_fingerprint(ids, images.table))
+        header = Header(**key, data=data_fingerprint(content_ids, images.table))
         if begin_store(place, header, overwrite):
             return FeatureTable.open(place)
-        about = {"backbone": backbone.name, "pooling": pooling, "precision": precision}
-        section = None if cache is None else cache.section(key, about)
         views = None
         if banks is not None and network.gives_views and batch_size == BATCH_SIZE:
             views = KeptBanks(banks).section(*view_key(backbone, Plain(), 0, "float32"))
+        about = {"backbone": backbone.name, "pooling": pooling, "precision": precision}
         with locked_store(place) as folder:
-            work = Extraction(images, ids, unreadable, network, folder / PARTS, section, max_bad, views)
-            try:
-                with closing(work.run(n_workers, engine)) as steps:  # after Ctrl-C workers end before the store closes
-                    for _ in track(steps, work.n_left, f"extracting {', '.join(images.datasets)}"):
-                        pass
-            finally:
-                work.flush()
-            index = store_index(images, ids, work.good_rows(), place)
-            write_store(place, header, work.blocks(), index, quarantined(images, work.all_bad()))
+            kept = Section(folder / PARTS) if cache is None else cache.section(key, about)
+            with kept.lease():
+                work = Extraction(images, digests(content_ids), unreadable, network, kept, max_bad, views)
+                try:
+                    # closed after Ctrl-C, so that workers end before the store closes
+                    with closing(work.run(n_workers, engine)) as steps:
+                        for _ in track(steps, len(work.missing), f"extracting {', '.join(images.datasets)}"):
+                            pass
+                finally:
+                    work.flush()
+                bad = work.all_bad()
+                refuse_bad_rows(max_bad, images, bad)
+                good = np.setdiff1d(np.arange(len(images)), list(bad))
+                index = store_index(images, content_ids, good, place)
+                write_store(place, header, work.blocks(good), index, quarantined(images, bad))
+            if cache is not None:
+                cache.make_room(0)
     return FeatureTable.open(place, verify=False)
-
-
-def _content_ids(images: ImageSet, engine: Engine) -> tuple[list[str], Reasons]:
-    """The content id of every image, "" with a reason where there is none."""
-    unreadable: dict[int, tuple[str, str]] = {}
-
-    def each() -> Iterator[str]:
-        start = 0
-        with closing(engine(partial(content_ids, images.readers), sent_in_parts(images, HASHED_ROWS))) as parts:
-            for ids, reasons in parts:
-                unreadable.update((start + slot, reason) for slot, reason in reasons.items())
-                start += len(ids)
-                yield from ids
-
-    return list(track(each(), len(images), "hashing images")), unreadable
 
 
 def store_index(images: ImageSet, content_ids: list[str], rows: Rows, out: Place) -> pa.Table:

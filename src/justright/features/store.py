@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 from jaxtyping import Float
 
 from justright.data.quarantine import Quarantined
-from justright.utils.errors import BadKind, DataError, MissingDataError
+from justright.utils.errors import DataError, MissingDataError
 from justright.utils.file_rows import FileRows
 from justright.utils.files import home, parsed_json, reader_of, replacing, write_json
 from justright.utils.fingerprint import differences
@@ -68,11 +68,10 @@ class Header:
     def differences(self, other: Header, parts: Sequence[str] = ()) -> list[str]:
         """One line for each entry that differs: `backbone.name: this, other`."""
         mine, theirs = ({part: getattr(header, part) for part in parts or asdict(self)} for header in (self, other))
-        changes = differences(mine, theirs)
-        texts = {
-            name: ["not given" if value is None else str(value) for value in pair] for name, pair in changes.items()
-        }
-        return [f"{name}: {', '.join(pair)}" for name, pair in texts.items()]
+        return [
+            f"{name}: {', '.join('not given' if value is None else str(value) for value in pair)}"
+            for name, pair in differences(mine, theirs).items()
+        ]
 
     def require_comparable(self, other: Header) -> None:
         """Refuse features that another backbone or transform made: their distances mean nothing."""
@@ -128,84 +127,65 @@ def read_store(path: Place, verify: bool = True) -> tuple[StoredRows, pa.Table, 
     The features of a remote store are `FileRows`, which are fetched as they are needed. `verify` reads the features
     once to compare their checksum, about a second for each gigabyte.
     """
-    header, is_complete = read_header(path)
-    if not is_complete:
+    header, files = _read(path)
+    if not files:
         raise DamagedStoreError(f"{path} is not finished", advice="repeat the command that wrote it; it resumes")
-    for name in (INDEX, QUARANTINE):
-        _require_unchanged(path, name)
-    try:
-        where = path / INDEX
-        is_local = isinstance(where, Path)
-        index = pq.read_table(where if is_local else pa.BufferReader(where.read_bytes()), memory_map=is_local)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DamagedStoreError(f"{path / INDEX} cannot be read: {error}", advice="extract again") from error
-    array, n_rows, row_bytes = path / FEATURES, index.num_rows, _row_bytes(header)
-    if not array.is_file():
-        raise DamagedStoreError(f"{array} is missing", advice="extract again")
-    beginning = npy_header(header.dtype, (n_rows, *header.shape))
-    n_stored = ((array.stat().st_size if isinstance(array, Path) else array.size()) - len(beginning)) / row_bytes
-    if n_stored != n_rows:
+    for name in (INDEX, QUARANTINE, *[FEATURES] * verify):
+        _verify(path, name, files)
+    index = pq.read_table(pa.BufferReader((path / INDEX).read_bytes()))
+    features = path / FEATURES
+    n_bytes = features.stat().st_size if isinstance(features, Path) else features.size()
+    row_bytes = math.prod(header.shape) * np.dtype(header.dtype).itemsize
+    expected = len(npy_header(header.dtype, (index.num_rows, *header.shape))) + index.num_rows * row_bytes
+    if n_bytes != expected:
         raise DamagedStoreError(
-            f"{array} holds {n_stored:,.6g} features", expected=f"{n_rows:,}, as in {INDEX}", advice="extract again"
+            f"{features} has {n_bytes:,} bytes", expected=f"{expected:,}, as in {INDEX}", advice="extract again"
         )
-    with array.open("rb") as file:
-        if file.read(len(beginning)) != beginning:
-            raise DamagedStoreError(f"{array} does not start as expected", advice="extract again")
-    if verify and FEATURES in _read_json(path)["files"]:  # earlier versions had no hash of it
-        _require_unchanged(path, FEATURES)
-    return mapped(path, header, n_rows), index, header
+    return mapped(path, header, index.num_rows), index, header
 
 
 def read_header(path: Place) -> tuple[Header, bool]:
     """The header of a store, and whether the store is complete."""
-    value = _read_json(path)
-    try:
-        header = reader_of(Header)({name: value[name] for name in Header.__dataclass_fields__})
-        if np.dtype(header.dtype).kind != "f" or min(header.shape, default=0) < 1:
-            raise ValueError(f"features of {header.dtype} and the shape {header.shape}")
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedStoreError(f"{path / HEADER} is no header: {error}", advice="extract again") from error
-    return header, value["complete"]
+    header, files = _read(path)
+    return header, bool(files)
 
 
-def _read_json(path: Place) -> dict[str, Any]:
+def read_quarantine(path: Place) -> dict[int, Quarantined]:
+    """The bad images of a finished store, by their row among the images that it was made of."""
+    _verify(path, QUARANTINE, _read(path)[1])
+    records = parsed_json((path / QUARANTINE).read_text(encoding="utf-8"))
+    return {record.pop("row"): reader_of(Quarantined)(record) for record in records}
+
+
+def _read(path: Place) -> tuple[Header, dict[str, str]]:
+    """The header of a store, and the hashes of the other files, none while it is incomplete."""
     if not (path / HEADER).is_file():
         raise MissingDataError(
             f"no feature store: {path}", expected=f"a directory that `justright extract` wrote, with {HEADER}"
         )
     try:
-        value: dict[str, Any] = parsed_json((path / HEADER).read_text(encoding="utf-8"))
+        value = parsed_json((path / HEADER).read_text(encoding="utf-8"))
         if value["format"] != FORMAT:
             raise DamagedStoreError(f"{path / HEADER} was written by another version", advice="extract again")
         value = verified(value)
-        if not isinstance(value["files"], dict) or not isinstance(value["complete"], bool):
-            raise TypeError("files or complete has the wrong type")
+        header, files = reader_of(Header)(value), reader_of(dict[str, str])(value["files"])
+        if np.dtype(header.dtype).kind != "f" or min(header.shape, default=0) < 1:
+            raise ValueError(f"features of {header.dtype} and the shape {header.shape}")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedStoreError(f"{path / HEADER} cannot be read: {error!r}", advice="extract again") from error
-    return value
+    return header, files
 
 
-def _require_unchanged(path: Place, name: str) -> None:
+def _verify(path: Place, name: str, files: Mapping[str, str]) -> None:
     """Raise if a file is missing or differs from the one that a store was completed with."""
     if not (path / name).is_file():
         raise DamagedStoreError(f"{path / name} is missing", advice="extract again")
-    if hash_file(path / name) != _read_json(path)["files"].get(name):
+    if hash_file(path / name) != files.get(name):
         raise DamagedStoreError(
             f"{path / name} does not match its checksum in {HEADER}",
             expected="the files of one store, unchanged",
             advice="extract again",
         )
-
-
-def read_quarantine(path: Place) -> dict[int, Quarantined]:
-    """The bad images of a finished store, by their row among the images that it was made of."""
-    _require_unchanged(path, QUARANTINE)
-    try:
-        records = parsed_json((path / QUARANTINE).read_text(encoding="utf-8"))
-        bad = {int(record.pop("row")): record for record in records}
-        return {row: Quarantined(**record | {"kind": BadKind(record["kind"])}) for row, record in bad.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedStoreError(f"{path / QUARANTINE} cannot be read: {error!r}", advice="extract again") from error
 
 
 def mapped(path: Place, header: Header, n_rows: int, start: int = 0) -> StoredRows:
@@ -215,10 +195,6 @@ def mapped(path: Place, header: Header, n_rows: int, start: int = 0) -> StoredRo
         return np.empty((0, *header.shape), dtype)
     rows = FileRows(path / FEATURES, dtype, len(npy_header(dtype, shape)), shape).part(start, n_rows)
     return rows if isinstance(path, RemotePath) else np.memmap(path / FEATURES, dtype, "r", rows.offset, rows.shape)
-
-
-def _row_bytes(header: Header) -> int:
-    return math.prod(header.shape) * np.dtype(header.dtype).itemsize
 
 
 def expect_place(path: Place, header: Header, overwrite: bool = False, parts: Sequence[str] = ()) -> bool:

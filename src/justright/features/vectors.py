@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from functools import cached_property
 from typing import Any
@@ -18,8 +17,8 @@ from justright.data.vectors import vectors_of
 from justright.features.backbone import Backbone
 from justright.features.cuts import Cut, Stored
 from justright.features.extract import store_index
-from justright.features.store import Header, begin_store, data_fingerprint, write_store
-from justright.features.table import FeatureTable, row_blocks
+from justright.features.store import Header, data_fingerprint
+from justright.features.table import FeatureTable
 from justright.features.views import Views
 from justright.utils.errors import DataError
 from justright.utils.hashing import hash_value
@@ -68,29 +67,22 @@ class VectorNetwork(Backbone):
         """Depends on the length only."""
         return self.fingerprint
 
-    def header(self, images: ImageSet, content_ids: Any) -> Header:
-        """The header of a store of these vectors."""
-        return Header(
-            shape=(self.dim,),
-            dtype="float32",
-            backbone={"name": NAME, "fingerprint": self.fingerprint, "pooling": "class"},
-            transform=json.loads(json.dumps(self.recipe.as_dict())),
-            computation={"precision": "float32"},
-            data=data_fingerprint(content_ids, images.table),
-        )
-
 
 def store_vectors(images: ImageSet, network: VectorNetwork, out: Place | str) -> FeatureTable:
     """Write the vectors of images into a store, as `extract` does with features."""
     place, ids = place_of(out), images.content_ids()
-    header = network.header(images, ids)
-    if begin_store(place, header):
-        return FeatureTable.open(place)
     rows = vectors_of(images) if len(images) else np.zeros((0, network.dim), np.float32)
     if rows.shape[1] != network.dim:
         raise DataError(f"vectors of {rows.shape[1]} numbers", expected=f"{network.dim}, as in the run")
-    write_store(place, header, row_blocks(rows), store_index(images, ids, np.arange(len(images)), place))
-    return FeatureTable.open(place, verify=False)
+    header = Header(
+        shape=(network.dim,),
+        dtype="float32",
+        backbone={"name": NAME, "fingerprint": network.fingerprint, "pooling": "class"},
+        transform=network.recipe.as_dict(),
+        computation={"precision": "float32"},
+        data=data_fingerprint(ids, images.table),
+    )
+    return FeatureTable(rows, store_index(images, ids, np.arange(len(images)), place), header).write(place)
 
 
 class VectorViews(Views):
@@ -106,36 +98,25 @@ class VectorViews(Views):
         """The vectors of all images."""
         return vectors_of(self.images)
 
-    @cached_property
-    def noise(self) -> float:
-        """Length of the noise, by the transform."""
-        return (
-            0.0 if isinstance(self.transform, Plain) else STRONG_NOISE if isinstance(self.transform, Strong) else NOISE
-        )
-
-    @cached_property
-    def _pairs(self) -> dict[int, tuple[Array, Array]]:
-        return {}
-
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """One view of each row."""
-        found = self.vectors[rows].copy()
-        if self.noise:
+        drawn = self.vectors[rows].copy()
+        if not isinstance(self.transform, Plain):
+            scale = np.float32((STRONG_NOISE if isinstance(self.transform, Strong) else NOISE) / math.sqrt(2))
             for view in np.unique(views).tolist():
-                is_view, (first, second) = views == view, self._pair(view)
+                is_view, (first, second) = views == view, self._pairs[view]
                 chosen = rows[is_view]
-                noise = self.vectors[first[chosen]] - self.vectors[second[chosen]]
-                found[is_view] += np.float32(self.noise / math.sqrt(2)) * noise
-        return (torch.from_numpy(found),)
+                drawn[is_view] += scale * (self.vectors[first[chosen]] - self.vectors[second[chosen]])
+        return (torch.from_numpy(drawn),)
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
         """Views of each image, drawn without replacement."""
         chance = generator(self.seed, "views of vectors", epoch, step).random((N_VIEWS, n_images))
         return chance.argsort(axis=0)[:n_views]
 
-    def _pair(self, view: int) -> tuple[Array, Array]:
-        if view not in self._pairs:
-            chance = generator(self.seed, "noise of vectors", type(self.transform).__name__, view)
-            n = len(self.vectors)
-            self._pairs[view] = chance.integers(n, size=n), chance.integers(n, size=n)
-        return self._pairs[view]
+    @cached_property
+    def _pairs(self) -> list[tuple[Array, Array]]:
+        """For each view the images a and b of every image."""
+        n = len(self.vectors)
+        chances = [generator(self.seed, "noise of vectors", type(self.transform).__name__, v) for v in range(N_VIEWS)]
+        return [(chance.integers(n, size=n), chance.integers(n, size=n)) for chance in chances]

@@ -22,20 +22,16 @@ from justright.utils.types import Array
 MOST_CLUSTERS = 3000  # more cards than this are omitted, those with the fewest expected errors
 # central images, outliers, pixels per side, columns: fewer images per cluster if there are many clusters
 LAYOUTS = ((18, 4, 64, 6), (12, 4, 48, 6), (8, 2, 40, 8), (6, 2, 32, 6), (4, 1, 28, 4), (3, 1, 24, 3))
-COLUMNS = ("picture", "cluster", "images", "confidence %", "nearest", "apart", "neither", "outliers")
-# if confidences are calibrated
-CALIBRATED = (*COLUMNS[:3], "expected purity %", "likely wrong", *COLUMNS[4:7], "doubt", "decided by", "outliers")
 N_DECIDING = 8
 N_NEITHER = 24
 LONGEST_ALT = 60
-REVIEW_COLUMNS = ("name by reviewers", "verdict", "images after review", "images moved away")
 MOST_REVIEWERS, MOST_PLACES, MOST_MADE = 3, 3, 500  # longer lists are shortened to keep the page small
 DONE = {"keep": "kept", "reject": "rejected"}
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What is near a category, which helps to name it; None without features or neighbors."""
+class Neighbors:
+    """The nearest categories, which help to name one; None without features or others."""
 
     known: tuple[str, float] | None = None  # the known class with the nearest centroid, other than itself; the cosine
     cluster: tuple[str, float] | None = None  # the same among discovered clusters
@@ -52,7 +48,7 @@ class ClusterView:
     n_neither: int  # number of images unlike all categories
     purity: float | None  # mean confidence of its predicted images; None if there are none
     n_likely_wrong: float  # expected number of wrong images: the sum of 1 - confidence
-    near: Surroundings = Surroundings()
+    near: Neighbors = Neighbors()
     doubt: Doubt | None = None
 
     @property
@@ -67,7 +63,7 @@ class ClusterView:
         return self.rows[:n_middle], self.rows[len(self.rows) - n_edge :][::-1]
 
 
-def look_at_clusters(
+def describe_clusters(
     predictions: Predictions, features: Float[Array, "target dim"] | None, doubts: Sequence[Doubt] = ()
 ) -> list[ClusterView]:
     """Describe every category with images, those with the most expected errors first.
@@ -75,7 +71,7 @@ def look_at_clusters(
     Without features, images are ordered by confidence, and neighbors are unknown.
     """
     centrality = predictions.confidence.astype(np.float64)
-    near: dict[int, Surroundings] = {}
+    near: dict[int, Neighbors] = {}
     if features is not None and len(predictions):
         sums, of_directions = ClassSums().update(features, predictions.cluster), ClassSums()
         unit = unit_rows(sums.centroids())
@@ -87,7 +83,7 @@ def look_at_clusters(
             cosines.append(np.einsum("id,id->i", rows, unit[own]))
         centrality = np.concatenate(cosines)
         categories = [predictions.categories[cluster] for cluster in sums.classes.tolist()]
-        found = _surroundings(categories, unit, of_directions.centroids())
+        found = _neighbors(categories, unit, of_directions.centroids())
         near = dict(zip(sums.classes.tolist(), found, strict=True))
     by_cluster = np.split(np.lexsort((-centrality, predictions.cluster)), np.cumsum(predictions.sizes))
     # "belongs with" is not shown: it was right in 4 of 22 judged cases
@@ -97,15 +93,15 @@ def look_at_clusters(
             is_neither, is_open = predictions.is_neither[rows], ~predictions.is_given[rows]
             purity = float(predictions.purity[number]) if is_open.any() else None
             wrong = float((1 - predictions.confidence[rows[is_open]]).sum())
-            about = near.get(number, Surroundings()), by_category.get(number)
+            about = near.get(number, Neighbors()), by_category.get(number)
             views.append(ClusterView(number, category, rows[~is_neither], int(is_neither.sum()), purity, wrong, *about))
     return sorted(views, key=lambda view: -view.n_likely_wrong)
 
 
-def _surroundings(
+def _neighbors(
     categories: Sequence[Category], unit: Float[Array, "clusters dim"], mean_direction: Float[Array, "clusters dim"]
-) -> list[Surroundings]:
-    """Compute the surroundings of each category from unit centroids and mean unit features."""
+) -> list[Neighbors]:
+    """Compute the neighbors of each category from unit centroids and mean unit features."""
     is_known = np.array([category.kind == "known" for category in categories])
     found = []
     for place in range(len(unit)):  # row by row: all pairs of many thousands would not fit into memory
@@ -118,7 +114,7 @@ def _surroundings(
             if len(places := np.flatnonzero(is_other & side)):
                 best = places[cosine[places].argmax()]
                 nearest[name] = categories[best].name, float(cosine[best])
-        found.append(Surroundings(**nearest, apart=apart))
+        found.append(Neighbors(**nearest, apart=apart))
     return found
 
 
@@ -168,35 +164,32 @@ def nearest_words(view: ClusterView) -> Words:
     return join(", ", [(kind, Name(side[0]), f" {side[1]:.2f}") for side, kind in sides if side])
 
 
-def doubt_text(view: ClusterView) -> str | None:
-    """A hint that the cluster may be two kinds, and how many images decide it."""
-    n = len(view.doubt.rows) if view.doubt else 0
-    return f"may be two kinds: see {n:,} image{'' if n == 1 else 's'}" if view.doubt else None
-
-
 def _cards(
-    views: Sequence[ClusterView],
-    page_images: PageImages,
-    share: float,
-    review: Review | None,
-    is_calibrated: bool,
+    views: Sequence[ClusterView], page_images: PageImages, share: float, review: Review | None, is_calibrated: bool
 ) -> Table:
     shown = views[:MOST_CLUSTERS]
     orders = page_images.richest([_orders(shown, *layout) for layout in LAYOUTS], share)
-    sheets = list(page_images.sheets(orders, "sheets of clusters"))
-    rows, n, deciding = [], len(shown), iter(sheets[2 * len(shown) :])
-    for view, central, edge in zip(shown, sheets[: 2 * n : 2], sheets[1 : 2 * n : 2], strict=True):
+    sheets = page_images.sheets(orders, "sheets of clusters")
+    ends = [(next(sheets), next(sheets)) for _ in shown]
+    rows = []
+    for view, (central, outliers) in zip(shown, ends, strict=True):
         purity = None if view.purity is None else 100 * view.purity
-        doubt = doubt_text(view)
-        about = central, Name(view.category.name)
-        reviewed = () if review is None else review_cells(review.clusters.get(view.number), view.n_images)
-        near = nearest_words(view) or None, view.near.apart, view.n_neither or None
-        decided_by = next(deciding) if doubt else None
-        sure = (purity, round(view.n_likely_wrong), *near, doubt, decided_by) if is_calibrated else (purity, *near)
-        rows.append((*about, *reviewed, view.n_images, *sure, edge))
-    columns = CALIBRATED if is_calibrated else COLUMNS
-    # columns of the review follow picture and name
-    return Table(columns if review is None else (*columns[:2], *REVIEW_COLUMNS, *columns[2:]), rows)
+        row: dict[str, object] = {"picture": central, "cluster": Name(view.category.name)}
+        if review is not None:
+            row |= review_cells(review.clusters.get(view.number), view.n_images)
+        row["images"] = view.n_images
+        row |= (
+            {"expected purity %": purity, "likely wrong": round(view.n_likely_wrong)}
+            if is_calibrated
+            else {"confidence %": purity}
+        )
+        row |= {"nearest": nearest_words(view) or None, "apart": view.near.apart, "neither": view.n_neither or None}
+        if is_calibrated:
+            n = len(view.doubt.rows) if view.doubt else 0
+            row["doubt"] = f"may be two kinds: see {n:,} image{'' if n == 1 else 's'}" if view.doubt else None
+            row["decided by"] = next(sheets) if view.doubt else None
+        rows.append(row | {"outliers": outliers})
+    return Table.of(rows)
 
 
 def _orders(
@@ -228,12 +221,16 @@ def review_of(run: RunFolder) -> Values:
     }
 
 
-def review_cells(found: ReviewedCluster | None, n_predicted: int) -> tuple[Words | int | None, ...]:
-    """The values of `REVIEW_COLUMNS` for a cluster with this many predicted images; None for an empty cell."""
-    if found is None:
-        return (None,) * len(REVIEW_COLUMNS)
-    n_now = None if found.n_images == n_predicted else found.n_images
-    return _called(found) or None, _verdict(found) or None, n_now, _elsewhere(found) or None
+def review_cells(reviewed: ReviewedCluster | None, n_predicted: int) -> dict[str, Words | int | None]:
+    """The cells about the review of a cluster with this many predicted images; None for an empty cell."""
+    if reviewed is None:
+        return dict.fromkeys(("name by reviewers", "verdict", "images after review", "images moved away"))
+    return {
+        "name by reviewers": _given_names(reviewed) or None,
+        "verdict": _verdict(reviewed) or None,
+        "images after review": None if reviewed.n_images == n_predicted else reviewed.n_images,
+        "images moved away": _moved_away(reviewed) or None,
+    }
 
 
 def made_table(made: Iterable[ReviewedCluster]) -> Table:
@@ -243,43 +240,43 @@ def made_table(made: Iterable[ReviewedCluster]) -> Table:
     return Table(("cluster", "images", "verdict"), rows)
 
 
-def _called(found: ReviewedCluster) -> Words:
+def _given_names(reviewed: ReviewedCluster) -> Words:
     """The name chosen by reviewers, and other names they proposed."""
     words: list[Words] = []
-    if found.given_name is not None:
-        words.append((Name(found.given_name), " (known class)" if found.kind == "known" else ""))
-    for name in dict.fromkeys(found.other_names.values()):
-        words.append((Name(name), " by ", *_people(who for who, said in found.other_names.items() if said == name)))
+    if reviewed.given_name is not None:
+        words.append((Name(reviewed.given_name), " (known class)" if reviewed.kind == "known" else ""))
+    for name in dict.fromkeys(reviewed.other_names.values()):
+        words.append((Name(name), " by ", *_people(who for who, said in reviewed.other_names.items() if said == name)))
     return join("; ", words)
 
 
-def _verdict(found: ReviewedCluster) -> Words:
-    if _is_merged(found):
-        return "merged into ", Name(found.elsewhere[0][0])
-    if not found.n_images:  # earlier verdicts no longer apply
+def _verdict(reviewed: ReviewedCluster) -> Words:
+    if _is_merged(reviewed):
+        return "merged into ", Name(reviewed.elsewhere[0][0])
+    if not reviewed.n_images:  # earlier verdicts no longer apply
         return ("no images left",)
     said = [
-        (f"{DONE[verdict]} by ", *_people(who for who, each in found.verdicts.items() if each == verdict))
+        (f"{DONE[verdict]} by ", *_people(who for who, each in reviewed.verdicts.items() if each == verdict))
         for verdict in DONE
-        if verdict in found.verdicts.values()
+        if verdict in reviewed.verdicts.values()
     ]
-    return (("disputed: ",) if found.status == "disputed" else ()) + join(", ", said)
+    return (("disputed: ",) if reviewed.status == "disputed" else ()) + join(", ", said)
 
 
-def _elsewhere(found: ReviewedCluster) -> Words:
+def _moved_away(reviewed: ReviewedCluster) -> Words:
     """The other clusters its images are in now."""
-    if _is_merged(found):
+    if _is_merged(reviewed):
         return ()
-    words: list[Words] = [(f"{n:,} in ", Name(name)) for name, n in found.elsewhere[:MOST_PLACES]]
-    if n_more := sum(n for _, n in found.elsewhere[MOST_PLACES:]):
+    words: list[Words] = [(f"{n:,} in ", Name(name)) for name, n in reviewed.elsewhere[:MOST_PLACES]]
+    if n_more := sum(n for _, n in reviewed.elsewhere[MOST_PLACES:]):
         words.append((f"{n_more:,} in other clusters",))
-    if found.n_rejected:
-        words.append((f"{found.n_rejected:,} rejected",))
+    if reviewed.n_rejected:
+        words.append((f"{reviewed.n_rejected:,} rejected",))
     return join(", ", words)
 
 
-def _is_merged(found: ReviewedCluster) -> bool:
-    return not found.n_images and len(found.elsewhere) == 1 and not found.n_rejected
+def _is_merged(reviewed: ReviewedCluster) -> bool:
+    return not reviewed.n_images and len(reviewed.elsewhere) == 1 and not reviewed.n_rejected
 
 
 def _people(reviewers: Iterable[str]) -> Words:

@@ -273,7 +273,6 @@ class Agreement:
         ]
         return {
             "pairs": Table(columns, rows),
-            "matches": _matches(self.pairs[0]) if len(self._readable) == 2 else None,
             "n_left_out": max(0, len(self._readable) - MOST_RUNS),
         } | self._differences()
 
@@ -316,33 +315,6 @@ class Agreement:
             "n_runs_shown": len(pairs) + 1,
             "page_images": images,
         }
-
-
-def _matches(pair: RunPair) -> Table:
-    """Categories side by side: matching ones first, then those of one run only."""
-    (one, other), (first, second) = pair.clusters, pair.predictions
-    both = Counter(one[pair.is_same].tolist())
-    n_one, n_other = Counter(one.tolist()), Counter(other.tolist())
-    matched = {match: number for number, match in enumerate(pair.match_of.tolist()) if match != NOT_HERE}
-    rows: list[tuple[object, ...]] = []
-    for number, n in n_one.most_common():
-        name, match = Name(first.categories[number].name), matched.get(number)
-        if match is None or not n_other[match]:
-            rows.append((name, None, 0, n, None))
-        else:
-            rows.append((name, Name(second.categories[match].name), both[number], n - both[number],
-                         n_other[match] - both[number]))  # fmt: skip
-    alone = [number for number in n_other if not n_one[int(pair.match_of[number])]]
-    rows += [(None, Name(second.categories[number].name), 0, None, n_other[number]) for number in sorted(alone)]
-    names = pair.names
-    columns = (
-        f"category in {names[0]}",
-        f"category in {names[1]}",
-        "in both",
-        f"only in {names[0]}",
-        f"only in {names[1]}",
-    )
-    return Table(columns, rows)
 
 
 def _surest(predictions: Predictions, rows: Int[Array, " rows"]) -> Int[Array, " rows"]:

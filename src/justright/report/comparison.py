@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import starmap
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -20,13 +20,12 @@ from justright.report.drawing import COLORS, INK, LINE, name_rows, quiet_panels
 from justright.report.elements import Missing, Name, Table, Values, attempt, optional, plain, read_parts, render, short
 from justright.report.run_figures import draw_errors, draw_training
 from justright.report.run_parts import judged, percent, simple_texts
-from justright.report.run_report import NAME as REPORT
 from justright.report.run_report import write_report
 from justright.runs.run_folder import RunFolder
-from justright.utils.context import track
 from justright.utils.errors import DataError
 from justright.utils.files import write_text
-from justright.utils.parallel import in_process, n_cores, open_processes
+
+T = TypeVar("T")
 
 BASELINES = {"own": "own labels alone", "none": "no selection"}  # the first available one is the baseline
 MOST_CLASSES = 300  # classes with the largest differences of weights
@@ -62,10 +61,10 @@ class Comparison:
 
     def groups(self) -> list[SeedGroup]:
         """Group the runs that differ only in the seed."""
-        found: dict[str, list[ComparedRun]] = {}
+        groups: dict[str, list[ComparedRun]] = {}
         for run in self.runs:
-            found.setdefault(run.key(), []).append(run)
-        return [SeedGroup(tuple(runs)) for runs in found.values()]
+            groups.setdefault(run.key(), []).append(run)
+        return [SeedGroup(tuple(runs)) for runs in groups.values()]
 
     @property
     def baseline(self) -> str | None:
@@ -140,22 +139,9 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
 
 
 def write_pages(runs: Mapping[str, RunFolder], out: Path) -> list[Path]:
-    """Write the comparison of runs to `out` and a report into each run, several pages at a time; returns all paths."""
-    paths = {name: run.path for name, run in runs.items()}
-    pages = [(paths, out), *(({name: path}, path / REPORT) for name, path in paths.items())]
-    n = min(n_cores(), len(pages))
-    with open_processes(n) if n > 1 else nullcontext(in_process) as engine:
-        return list(track(engine(_write_page, pages), len(pages), "pages"))
-
-
-def _write_page(page: tuple[Mapping[str, Path], Path]) -> Path:
-    """Write one page: the report of a run, or the comparison of several."""
-    runs, out = {name: RunFolder(path) for name, path in page[0].items()}, page[1]
-    if len(runs) == 1:
-        (run,) = runs.values()
-        return write_report(run, out)
-    write_comparison(Comparison(tuple(ComparedRun(name, run) for name, run in runs.items())), out)
-    return out
+    """Write the comparison of named runs to `out`, and a report into each run; returns all paths."""
+    write_comparison(Comparison(tuple(starmap(ComparedRun, runs.items()))), out)
+    return [out, *map(write_report, runs.values())]
 
 
 @dataclass(frozen=True)
@@ -186,35 +172,28 @@ class ComparisonPage:
 
     def verdict(self) -> Values:
         """The best and worst change on New images, and the run with the highest All."""
-        changes = [(group, each) for group, found in self.comparison.changes() for each in found if each.group == "new"]
-        ranked = sorted(changes, key=lambda change: -change[1].points)
-        ends = [*ranked[:1], *(ranked[1:] and ranked[-1:])]
-        judged_runs = [(run.name, run.scores) for run in self.comparison.runs if run.scores is not None]
-        best = max(judged_runs, key=lambda run: run[1].all, default=None)
-        simple = next(filter(None, (simple_texts(run.run) for run in self.comparison.runs)), {})
+        runs = self.comparison.runs
+        changes = [(group, each) for group, parts in self.comparison.changes() for each in parts if each.group == "new"]
+        scored = [(run.name, run.scores) for run in runs if run.scores is not None]
+        best = max(scored, key=lambda run: run[1].all, default=None)
+        expected = [(Name(run.name), str(run.run.expected)) for run in runs if run.run.expected is not None]
+        by_share = sorted(self.comparison.agreement.pairs, key=lambda pair: pair.share)
         return {
-            "expected": [(Name(run.name), str(run.run.expected)) for run in self._with_expectation()[:MOST_EXPECTED]],
-            "n_more_expected": max(0, len(self._with_expectation()) - MOST_EXPECTED),
-            "simple": simple,
+            "expected": expected[:MOST_EXPECTED],
+            "n_more_expected": max(0, len(expected) - MOST_EXPECTED),
+            "simple": next(filter(None, (simple_texts(run.run) for run in runs)), {}),
             "n_better": sum(each.low > 0 for _, each in changes),
             "n_worse": sum(each.high < 0 for _, each in changes),
             "n_settings": len(changes),
-            "ends": [(Name(group.name), str(each), each.verdict()) for group, each in ends],
+            "ends": [
+                (Name(group.name), str(each), each.verdict())
+                for group, each in first_and_last(sorted(changes, key=lambda change: -change[1].points))
+            ],
             "best": best and (Name(best[0]), percent(best[1], "all")),
             "baseline": self.comparison.baseline_title,
-            "figure": draw_scores(self.comparison) if judged_runs else None,
-            "pairs": self._least_and_most_agreement(),
+            "figure": draw_scores(self.comparison) if scored else None,
+            "pairs": [(*map(Name, pair.names), str(pair)) for pair in first_and_last(by_share)],
         }
-
-    def _with_expectation(self) -> list[ComparedRun]:
-        """The runs that expect an accuracy: those with calibrated confidences."""
-        return [run for run in self.comparison.runs if run.run.expected is not None]
-
-    def _least_and_most_agreement(self) -> list[tuple[Name, Name, str]]:
-        """The pairs of runs that agree least and most."""
-        ranked = sorted(self.comparison.agreement.pairs, key=lambda pair: pair.share)
-        ends = [*ranked[:1], *(ranked[1:] and ranked[-1:])]
-        return [(Name(pair.names[0]), Name(pair.names[1]), str(pair)) for pair in ends]
 
     def settings(self) -> Values:
         differing = self.comparison.differing()
@@ -249,7 +228,12 @@ class ComparisonPage:
 
     def changes(self) -> Values | None:
         changes = self.comparison.changes()
-        rows = [(Name(group.name), group.selector, *_cells(each)) for group, found in changes for each in found]
+        rows = [
+            (Name(group.name), group.selector, each.group.capitalize(), str(each),
+             f"{each.n_seeds} / {each.n_baseline_seeds}", each.verdict())
+            for group, parts in changes
+            for each in parts
+        ]  # fmt: skip
         if not rows:
             return None
         return {
@@ -315,9 +299,9 @@ class ComparisonPage:
         return {"stages": Table(("run", *(f"{stage} s" for stage in stages), "all s"), rows)}
 
 
-def _cells(change: ScoreChange) -> tuple[str, ...]:
-    seeds = f"{change.n_seeds} / {change.n_baseline_seeds}"
-    return change.group.capitalize(), str(change), seeds, change.verdict()
+def first_and_last(values: Sequence[T]) -> list[T]:
+    """Both ends of a list; one value if it has no other."""
+    return [*values[:1], *values[1:][-1:]]
 
 
 def _estimate(name: str, said: Mapping[str, Any]) -> str:

@@ -73,6 +73,11 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
 
+    @staticmethod
+    def of(rows: Sequence[Mapping[str, object]]) -> Table:
+        """A table of at least one row, each a mapping from the same columns to cells."""
+        return Table(list(rows[0]), [list(row.values()) for row in rows])
+
     @property
     def decimals(self) -> list[int | None]:
         """Decimals of each column of numbers; None for other columns."""

@@ -49,10 +49,12 @@ class FeatureMap:
 
 def feature_map(pool: FeatureTable, target: FeatureTable, seed: int = 0) -> FeatureMap:
     """Embed a sample of both into the plane by t-SNE of unit features."""
-    tables = {"pool": pool, "target": target}
-    drawn = [generator(seed, "feature map", side).permutation(len(table)) for side, table in tables.items()]
-    rows = [np.sort(each[:MOST_POINTS]) for each in drawn]
-    x = np.concatenate([np.asarray(t.features[r], np.float64) for t, r in zip(tables.values(), rows, strict=True)])
+    rows, features = [], []
+    for side, table in (("pool", pool), ("target", target)):
+        drawn = generator(seed, "feature map", side).permutation(len(table))[:MOST_POINTS]
+        rows.append(np.sort(drawn))
+        features.append(np.asarray(table.features[rows[-1]], np.float64))
+    x = np.concatenate(features)
     x = unit_rows(x.reshape(len(x), -1))
     names, of_image = datasets(pool.index["dataset"])
     source = np.concatenate([of_image[rows[0]], np.full(len(rows[1]), TARGET)]).astype(np.int64)
@@ -111,17 +113,13 @@ def tiles(
 
 def _neighbors(x: Float[Array, "points dim"], seed: int) -> Float[Array, "points 2"]:
     """t-SNE, initialized with the two main components to keep the global arrangement."""
-    centered = x - x.mean(axis=0)
-    main = np.linalg.eigh(centered.T @ centered)[1][:, ::-1][:, :2]
-    # fix the sign of each eigenvector: the largest entry is positive
-    main = main * np.where(np.take_along_axis(main, np.abs(main).argmax(axis=0)[None], axis=0) < 0, -1.0, 1.0)
-    start = np.zeros((len(x), 2))
-    start[:, : main.shape[1]] = centered @ main
+    from sklearn.decomposition import PCA  # slow to import
+    from sklearn.manifold import TSNE
+
+    start = PCA(2, svd_solver="full").fit_transform(np.pad(x, ((0, 0), (0, 2))))  # features may have one dimension
     if len(x) < FEWEST:
         return start
-    from sklearn.manifold import TSNE  # slow to import
-
     start = start / max(float(start.std(axis=0).max()), 1e-12) * 1e-4
     perplexity = min(30.0, (len(x) - 1) / 3)
-    found = TSNE(perplexity=perplexity, init=start, random_state=seed, max_iter=N_STEPS).fit_transform(x)
-    return np.asarray(found, dtype=np.float64)
+    points = TSNE(perplexity=perplexity, init=start, random_state=seed, max_iter=N_STEPS).fit_transform(x)
+    return np.asarray(points, dtype=np.float64)

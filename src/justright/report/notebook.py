@@ -7,7 +7,7 @@ from jaxtyping import Bool
 
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, match_counts
-from justright.report.clusters import look_at_clusters, target_features
+from justright.report.clusters import describe_clusters, target_features
 from justright.report.elements import Missing, Name, attempt, render, short
 from justright.report.page_images import PageImages, SheetOrder, SmallImages
 from justright.report.run_parts import judged, sentence
@@ -24,7 +24,7 @@ def result_html(run: RunFolder) -> str:
     predictions = attempt(lambda: run.predictions, "There are no predictions")
     if isinstance(predictions, Missing):
         return render("notebook.html", missing=predictions)
-    views = look_at_clusters(predictions, target_features(run)[0])
+    views = describe_clusters(predictions, target_features(run)[0])
     new = sorted((view for view in views if view.category.kind == "discovered"), key=lambda view: -view.n_images)
     images = PageImages(attempt(lambda: SmallImages(run.target), "the list of target images cannot be read"), BUDGET)
     orders = [

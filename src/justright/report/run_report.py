@@ -12,7 +12,7 @@ import numpy as np
 
 from justright.discovery.configs import MAX_EPOCHS as HEADS_EPOCHS
 from justright.geometry import ClassSums, cosine_similarity, evenly_spaced
-from justright.report.clusters import ClusterView, cluster_cards, look_at_clusters, review_of, target_features
+from justright.report.clusters import ClusterView, cluster_cards, describe_clusters, review_of, target_features
 from justright.report.elements import (
     Missing,
     Name,
@@ -129,7 +129,7 @@ class RunPage:
     def _views(self) -> tuple[list[ClusterView], str]:
         """The categories, and the source of the features."""
         features, source = target_features(self.run)
-        return look_at_clusters(self.run.predictions, features, optional(lambda: self.run.doubts) or ()), source
+        return describe_clusters(self.run.predictions, features, optional(lambda: self.run.doubts) or ()), source
 
     def _result(self) -> Values | Missing:
         if not (self.run.path / "predictions.parquet").exists():

@@ -5,7 +5,6 @@ A subclass of `Action` in any module registers itself; CONTRIBUTING.md has an ex
 
 from __future__ import annotations
 
-import logging
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -17,7 +16,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from justright.discovery.predictions import CategoryKind
-from justright.review.state import REJECTED, Change, ConflictError, Edit, Label, Moved, Opinion, ReviewState, edit
+from justright.review.state import REJECTED, Change, ConflictError, Label, Moved, Opinion, ReviewState, edit
+from justright.review.wording import images_text
 from justright.utils.errors import DegenerateError
 from justright.utils.registry import Registry
 from justright.utils.types import Array
@@ -37,7 +37,6 @@ ClusterOrRejected = Annotated[int, Field(ge=REJECTED, lt=2**31)]
 MAX_PARTS = 20
 RESTARTS = 4
 N_LISTED = 3  # later actions that an error lists
-logger = logging.getLogger(__name__)
 
 
 def clean_text(text: str) -> str:
@@ -65,16 +64,16 @@ class Action(Strict):
 
     With a field `cluster` the action is rejected if someone changed that cluster since the reviewer saw it. With a
     field `rows`, images of the cluster, only a new name counts as a change; the same holds for the clusters in `into`
-    and `to`. A subclass sets `do`, `told` and `from_page` as class arguments.
+    and `to`. A subclass sets `do`, `history` and `from_page` as class arguments.
     """
 
     do: ClassVar[str]  # the name of the action in requests and in the log
-    told: ClassVar[str]  # its text in the history, after the name of the reviewer; fields in braces
+    history: ClassVar[str]  # its text in the history, after the name of the reviewer; fields in braces
     from_page: ClassVar[bool]  # whether the page may send it; otherwise it occurs in the log only
 
-    def __init_subclass__(cls, do: str, told: str = "", from_page: bool = True, **config: Any) -> None:
+    def __init_subclass__(cls, do: str, history: str = "", from_page: bool = True, **config: Any) -> None:
         super().__init_subclass__(**config)
-        cls.do, cls.told, cls.from_page = do, told or do, from_page
+        cls.do, cls.history, cls.from_page = do, history or do, from_page
         ACTIONS.add(do, cls, (cls.__doc__ or "").partition("\n")[0])
 
     def prepare(self, opened: OpenReview) -> Action:
@@ -94,12 +93,12 @@ class Action(Strict):
         return {self.cluster} if hasattr(self, "cluster") else set()
 
     def describe(self, state: ReviewState) -> str:
-        """Fill `told` with the fields; clusters by their current names, images by their number."""
+        """Fill `history` with the fields; clusters by their current names, images by their number."""
         fields = dict(self)
         fields |= {each: state.name_of(fields[each]) for each in ("cluster", "into", "to") if each in fields}
-        if n := len(fields.get("rows", ())):
-            fields["rows"] = f"{n:,} image{'s' if n > 1 else ''}"
-        return self.told.format(**fields)
+        if "rows" in fields:
+            fields["rows"] = images_text(len(fields["rows"]))
+        return self.history.format(**fields)
 
 
 ACTIONS: Registry[type[Action]] = Registry("review action")  # subclasses of `Action` register themselves
@@ -160,7 +159,7 @@ class LogLine(Strict):
     action: Logged
 
 
-class Keep(Action, do="keep", told="kept {cluster}"):
+class Keep(Action, do="keep", history="kept {cluster}"):
     """Keep the cluster as one category under its current name."""
 
     cluster: Cluster
@@ -171,7 +170,7 @@ class Keep(Action, do="keep", told="kept {cluster}"):
         return Change(edits=(edit(state.opinions[self.cluster], by, opinion),))
 
 
-class Discard(Action, do="discard", told="rejected {cluster}"):
+class Discard(Action, do="discard", history="rejected {cluster}"):
     """Reject the cluster: its images stay in it, and exports omit it."""
 
     cluster: Cluster
@@ -181,7 +180,7 @@ class Discard(Action, do="discard", told="rejected {cluster}"):
         return Change(edits=(edit(state.opinions[self.cluster], by, Opinion("reject", None)),))
 
 
-class SetName(Action, do="name", told="named {name}"):
+class SetName(Action, do="name", history="named {name}"):
     """Name the cluster as a new category, for all reviewers, and keep it."""
 
     cluster: Cluster
@@ -196,7 +195,7 @@ class SetName(Action, do="name", told="named {name}"):
         return Change(edits=(named, edit(state.opinions[self.cluster], by, Opinion("keep", self.name))))
 
 
-class SetKnown(SetName, do="known", told="known as {name}"):
+class SetKnown(SetName, do="known", history="known as {name}"):
     """Mark the cluster as this class of the labeled images."""
 
     def plan(self, state: ReviewState, by: str) -> Change:
@@ -205,7 +204,7 @@ class SetKnown(SetName, do="known", told="known as {name}"):
         return self._called(state, by, "known")
 
 
-class Merge(Action, do="merge", told="merged {cluster} into {into}"):
+class Merge(Action, do="merge", history="merged {cluster} into {into}"):
     """Move all images of the cluster into another, which keeps its name."""
 
     cluster: Cluster
@@ -253,7 +252,7 @@ class Part(Action, do="part", from_page=False):
         return f"split {state.name_of(self.cluster)} into {len(self.parts) + 1}"
 
 
-class Move(Action, do="move", told="moved {rows} from {cluster} to {to}"):
+class Move(Action, do="move", history="moved {rows} from {cluster} to {to}"):
     """Move images of the cluster, or rejected ones, to another cluster, or to a new one if `to` is null."""
 
     cluster: ClusterOrRejected
@@ -271,7 +270,7 @@ class Move(Action, do="move", told="moved {rows} from {cluster} to {to}"):
         return Change((Moved(rows, self.cluster, self.to),))
 
 
-class Reject(Action, do="reject", told="rejected {rows} of {cluster}"):
+class Reject(Action, do="reject", history="rejected {rows} of {cluster}"):
     """Reject these images of the cluster: they belong to no category."""
 
     cluster: Cluster
@@ -297,59 +296,44 @@ def cluster_again(
     return [rows[labels == part].tolist() for part in by_size[1:]]
 
 
-class Undo(Action, do="undo", told="undid action {target}"):
+class Undo(Action, do="undo", history="undid action {target}"):
     """Undo action `target`; undoing an undo is a redo. Null: my latest action. Nothing is deleted from the log."""
 
     target: Annotated[int, Field(ge=1, lt=2**53)] | None = None
 
     def resolve(self, opened: OpenReview, by: str) -> Action:
-        state = opened.state
-        undo = self if self.target is not None else Undo(target=_latest(state, by, is_undo=False))
-        if needed := state.without_label(undo._reversal(state)):
-            raise ConflictError(
-                f"action {undo.target} cannot be undone: {undo._reason(state, needed)}",
-                advice="undo those first, or move the images elsewhere",
-            )
-        return undo
+        return self if self.target is not None else Undo(target=_latest(opened.state, by, is_undo=False))
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        """Logs of earlier versions contain undos that `resolve` rejects now; a cluster still in use is kept then."""
-        change = self._reversal(state)
-        if needed := state.without_label(change):
-            names = ", ".join(map(state.name_of, sorted(needed)))
-            logger.warning("action %d undid action %s; %s is still in use and kept", state.seq + 1, self.target, names)
-            kept = tuple(each for each in change.edits if each.table is not state.labels or each.key not in needed)
-            change = Change(change.moved, (*kept, *map(state.new_group, sorted(needed - state.labels.keys()))))
-        return Change(change.moved, (*change.edits, edit(state.undone, self.target, True)))
-
-    def _reversal(self, state: ReviewState) -> Change:
-        """Return the change that undoes the target; ConflictError if that is not possible."""
         target = self.target
         if target is None or target > state.seq or state.undone.get(target):
             raise ConflictError(f"there is no action {target} to undo")
         change = state.entries[target - 1].change.reversed()
-        # a label that was recovered is not created twice
-        edits = tuple(each for each in change.edits if not _is_there(state, each))
-        change = Change(change.moved, edits)
         if not change.can_apply(state.group):
             raise ConflictError(f"a later action changed what action {target} did", advice="undo that one first")
-        return change
-
-    def _reason(self, state: ReviewState, needed: set[int]) -> str:
-        """Explain why a cluster would have no label, and which later actions caused that."""
-        is_gone = not needed <= state.labels.keys()
-        later = [each for each in state.entries[self.target or 0 :] if not state.undone.get(each.line.seq)]
-        if is_gone:
-            causes = [each for each in later if needed & {e.key for e in each.change.edits if e.table is state.labels}]
-        else:
-            causes = [each for each in later if needed & each.clusters]
-        told = ", ".join(f"{each.line.seq} ({each.line.by})" for each in causes[:N_LISTED])
-        more = f" and {len(causes) - N_LISTED:,} more" if len(causes) > N_LISTED else ""
-        names = ", ".join(map(state.name_of, sorted(needed)))
-        return f"{names} {'was removed' if is_gone else 'is used'} by action {told}{more}"
+        if unlabeled := state.without_label(change):
+            raise ConflictError(
+                f"action {target} cannot be undone: {_dependents(state, target, unlabeled)}",
+                advice="undo those first, or move the images elsewhere",
+            )
+        return Change(change.moved, (*change.edits, edit(state.undone, target, True)))
 
     def clusters(self, state: ReviewState) -> set[int]:
         return set(state.entries[self.target - 1].clusters) if self.target else set()
+
+
+def _dependents(state: ReviewState, target: int, clusters: set[int]) -> str:
+    """Which later actions use or removed these clusters, so that `target` cannot be undone."""
+    is_gone = not clusters <= state.labels.keys()
+    later = [each for each in state.entries[target:] if not state.undone.get(each.line.seq)]
+    if is_gone:
+        later = [each for each in later if clusters & {e.key for e in each.change.edits if e.table is state.labels}]
+    else:
+        later = [each for each in later if clusters & each.clusters]
+    actions = ", ".join(f"{each.line.seq} ({each.line.by})" for each in later[:N_LISTED])
+    more = f" and {len(later) - N_LISTED:,} more" if len(later) > N_LISTED else ""
+    names = ", ".join(map(state.name_of, sorted(clusters)))
+    return f"{names} {'was removed' if is_gone else 'is used'} by action {actions}{more}"
 
 
 class Redo(Action, do="redo"):
@@ -357,11 +341,6 @@ class Redo(Action, do="redo"):
 
     def resolve(self, opened: OpenReview, by: str) -> Action:
         return Undo(target=_latest(opened.state, by, is_undo=True))
-
-
-def _is_there(state: ReviewState, made: Edit) -> bool:
-    """Whether an edit creates a label that already exists unchanged."""
-    return made.table is state.labels and made.before is None and state.labels.get(made.key) == made.after
 
 
 def _latest(state: ReviewState, reviewer: str, *, is_undo: bool) -> int:

@@ -18,7 +18,6 @@ from justright.utils.types import Array
 N_CLICKS = 3  # for the action on a cluster: the command, its destination, keep and next (v or m, Enter, k)
 ClusterOrder = Literal["corrections", "largest", "name"]
 ImageOrder = Literal["uncertain", "central", "outlying"]
-REMEMBERED = 64  # clusters whose order of images is cached
 
 
 def corrections_per_click(
@@ -39,11 +38,11 @@ def corrections_per_click(
     total = np.concatenate([[0.0], np.cumsum(e)])
     sums = total[1:] - total[start[home]]
     m = np.arange(len(e)) - start[home] + 1
-    found = np.zeros(n_clusters)
-    np.maximum.at(found, home, sums / (N_CLICKS + m + sums))
+    payoff = np.zeros(n_clusters)
+    np.maximum.at(payoff, home, sums / (N_CLICKS + m + sums))
     n_images = np.bincount(cluster, minlength=n_clusters)
     whole = 2 * np.bincount(cluster, doubt, minlength=n_clusters) - n_images
-    return np.maximum(found, whole / N_CLICKS)
+    return np.maximum(payoff, whole / N_CLICKS)
 
 
 class ClusterLists:
@@ -58,16 +57,17 @@ class ClusterLists:
         # an image unlike all categories is the least certain
         self.confidence = np.where(predictions.is_neither, 0.0, predictions.confidence).astype(np.float32)
         self.is_given = predictions.is_given
-        # the caches take the number of the last action (on the cluster) as an argument, which invalidates them
-        self._sizes = lru_cache(1)(self._count)
-        self._doubts = lru_cache(1)(self._doubt)
-        self._payoffs = lru_cache(1)(self._payoff)
-        self._ordered = lru_cache(REMEMBERED)(self._order)
-        self._middles = lru_cache(None)(self._middle)
+        # the last argument is the number of the last action (on the cluster), which invalidates an entry
+        self._cached_sizes = lru_cache(1)(self._sizes)
+        self._cached_center = lru_cache(None)(self._center)
 
     def sizes(self) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
         """Number of images of each cluster, and the mean confidence of those not labeled before the run, else 1."""
-        return self._sizes(self.state.seq)
+        return self._cached_sizes(self.state.seq)
+
+    def center(self, cluster: int) -> tuple[int, Float[Array, " dim"]]:
+        """The most central image of a cluster, and the direction of its centroid."""
+        return self._cached_center(cluster, self.state.changed_at(cluster))
 
     def alive(self) -> list[int]:
         """The clusters that have images, ascending."""
@@ -75,10 +75,11 @@ class ClusterLists:
 
     def summary(self, cluster: int) -> dict[str, Any]:
         """A cluster for the list; `cover` is its most central image."""
-        count, confidence = self.sizes()
-        label, (cover, _) = self.state.labels[cluster], self._middles(cluster, self.state.changed_at(cluster))
-        return {"cluster": cluster, "name": label.name, "kind": label.kind, "n": int(count[cluster]), "cover": cover,
-                "confidence": round(float(confidence[cluster]), 4), "status": self.state.status(cluster)}  # fmt: skip
+        n_images, confidence = self.sizes()
+        label = self.state.labels[cluster]
+        return {"cluster": cluster, "name": label.name, "kind": label.kind, "n": int(n_images[cluster]),
+                "cover": self.center(cluster)[0], "confidence": round(float(confidence[cluster]), 4),
+                "status": self.state.status(cluster)}  # fmt: skip
 
     def clusters(
         self, order: ClusterOrder = "corrections", status: Status | None = None, search: str = ""
@@ -92,8 +93,10 @@ class ClusterLists:
         chosen = [cluster for cluster, name in names.items() if all(word in name for word in words)]
         if status:
             chosen = [cluster for cluster in chosen if self.state.status(cluster) == status]
-        by = names if order == "name" else -(self.sizes()[0] if order == "largest" else self._payoffs(self.state.seq))
-        return sorted(chosen, key=lambda cluster: (by[cluster], cluster))
+        if order == "name":
+            return sorted(chosen, key=lambda cluster: (names[cluster], cluster))
+        by = self.sizes()[0] if order == "largest" else self._payoff()
+        return sorted(chosen, key=lambda cluster: (-by[cluster], cluster))
 
     def near(self, cluster: int, rows: list[int], search: str = "") -> list[int]:
         """Other clusters, the most similar to these images first (to all images of the cluster if none are given)."""
@@ -101,22 +104,31 @@ class ClusterLists:
         given = np.array(rows, dtype=np.int64) if rows else self.state.rows_of(cluster)
         if self.features is None or not others or not len(given):
             return others
-        centroids = np.stack([self._middles(each, self.state.changed_at(each))[1] for each in others])
+        centroids = np.stack([self.center(each)[1] for each in others])
         similarity = centroids @ unit_rows(self.features[given]).mean(axis=0)
         return [others[place] for place in np.argsort(-similarity, kind="stable")]
 
     def images(self, cluster: int, order: ImageOrder) -> Int[Array, " rows"]:
         """The images of a cluster in this order; ties in the order of the run."""
-        return self._ordered(cluster, self.state.changed_at(cluster), order)
+        rows = self.state.rows_of(cluster)
+        if order == "uncertain":
+            return rows[np.argsort(-self._doubt()[rows], kind="stable")]
+        similarity = self._similarity(rows)[0]
+        return rows[np.argsort(-similarity if order == "central" else similarity, kind="stable")]
 
-    def _count(self, _: int) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
+    def _sizes(self, _: int) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
         place, n = self.state.group + 1, self.state.n_groups + 1  # REJECTED, which is -1, goes first
         count = np.bincount(place, minlength=n)
         n_open = np.bincount(place[~self.is_given], minlength=n)
         total = np.bincount(place[~self.is_given], self.confidence[~self.is_given], minlength=n)
         return count[1:], np.where(n_open, total / np.maximum(n_open, 1), 1.0)[1:]
 
-    def _doubt(self, _: int) -> Float[Array, " images"]:
+    def _center(self, cluster: int, _: int) -> tuple[int, Float[Array, " dim"]]:
+        rows = self.state.rows_of(cluster)
+        similarity, centroid = self._similarity(rows)
+        return int(rows[similarity.argmax()]), unit_rows(centroid[None])[0]
+
+    def _doubt(self) -> Float[Array, " images"]:
         """How likely each image is wrong; 0 for images that a reviewer moved to their cluster."""
         doubt = 1 - self.confidence
         for entry in self.state.entries:
@@ -125,23 +137,13 @@ class ClusterLists:
                     doubt[moved.rows] = 0.0
         return doubt
 
-    def _payoff(self, seq: int) -> Float[Array, " groups"]:
+    def _payoff(self) -> Float[Array, " groups"]:
+        """Expected corrections per click; -1 for clusters that were kept or rejected."""
         is_in = self.state.group != REJECTED
-        found = corrections_per_click(self._doubts(seq)[is_in], self.state.group[is_in], self.state.n_groups)
+        payoff = corrections_per_click(self._doubt()[is_in], self.state.group[is_in], self.state.n_groups)
         done = [cluster for cluster in self.state.opinions if self.state.status(cluster) in ("kept", "rejected")]
-        found[done] = -1.0
-        return found
-
-    def _order(self, cluster: int, _: int, order: ImageOrder) -> Int[Array, " rows"]:
-        rows = self.state.rows_of(cluster)
-        by = -self._doubts(self.state.seq)[rows] if order == "uncertain" else self._similarity(rows)[0]
-        return rows[np.argsort(-by if order == "central" else by, kind="stable")]
-
-    def _middle(self, cluster: int, _: int) -> tuple[int, Float[Array, " dim"]]:
-        """The most central image of a cluster, and the direction of its centroid."""
-        rows = self.state.rows_of(cluster)
-        similarity, centroid = self._similarity(rows)
-        return int(rows[similarity.argmax()]), unit_rows(centroid[None])[0]
+        payoff[done] = -1.0
+        return payoff
 
     def _similarity(self, rows: Int[Array, " rows"]) -> tuple[Float[Array, " rows"], Float[Array, " dim"]]:
         """Similarity of each image to the centroid of them all, and that; confidence where there are no features."""

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
@@ -21,16 +21,14 @@ from justright.data import ImageSet
 from justright.data.columns import COLUMNS, CONTENT, column, names_column, with_columns, write_csv
 from justright.data.folder import is_image_name
 from justright.data.parquet import write_parquet
-from justright.data.quarantine import printable
 from justright.data.readers import FolderReader
 from justright.review.open_review import OpenReview
 from justright.review.state import REJECTED
-from justright.runs.problem import OWN, REVIEWED
+from justright.review.wording import listed
+from justright.runs.problem import REVIEWED
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import replacing
 from justright.utils.types import Array
-
-N_NAMED = 5  # files that an error lists
 
 Form = Literal["csv", "parquet", "folders", "labeled"]
 UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
@@ -86,8 +84,6 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
         of_pool = of_pool.take(np.flatnonzero(~_is_judged(of_pool, opened.run.target, table, rows)))
         names += of_pool.table["class_name"].to_pylist()
         chosen = ImageSet.concat([chosen, _bare(of_pool)])
-    # runs of earlier versions call the target's own labeled classes target/...
-    names = [name.removeprefix(f"{OWN}/") for name in names]
     classes, labels = np.unique(np.array(names, dtype=object), return_inverse=True)
     columns = {
         "label": pa.array(labels.astype(np.int32)),
@@ -128,10 +124,8 @@ def export(
 def refuse_changed(images: ImageSet) -> None:
     """Raise DataError if files changed since the run: their labels belong to other images."""
     if changed := images.changed():
-        names = "\n".join(f"  {printable(each)}" for each in changed[:N_NAMED])
-        more = f"\n  and {len(changed) - N_NAMED:,} more" if len(changed) > N_NAMED else ""
         raise DataError(
-            f"{len(changed):,} of {len(images):,} images to export have changed since the run:\n{names}{more}",
+            f"{len(changed):,} of {len(images):,} images to export have changed since the run:\n{listed(changed)}",
             expected="the files as they were",
             advice="restore them, or reject these images in the review; --as csv writes the labels without the images",
         )
@@ -158,7 +152,7 @@ def write_class_folders(images: ImageSet, root: Path, *, is_copy: bool = False) 
     Image files are linked; images inside a zip or a table are written.
     """
     with new_folder(root) as building:
-        fill_class_folders(images, building, is_copy=is_copy)
+        fill_class_folders(images, building, [safe_part(os.path.basename(path)) for path in images.paths], is_copy)
 
 
 @contextmanager
@@ -176,21 +170,13 @@ def new_folder(root: Path) -> Iterator[Path]:
         shutil.rmtree(building, ignore_errors=True)
 
 
-def fill_class_folders(
-    images: ImageSet, root: Path, *, is_copy: bool = False, file_names: Sequence[str] | None = None
-) -> dict[str, str]:
-    """Put the images into one folder per class below `root`; returns the folder of each class.
-
-    file_names: one per image; by default the last part of its path.
-    """
+def fill_class_folders(images: ImageSet, root: Path, file_names: Iterable[str], is_copy: bool) -> dict[str, str]:
+    """Put the images, under these names, into one folder per class below `root`; returns the folder of each class."""
     folder_of = safe_folders(images.classes.values())
-    taken = {folder.casefold() for folder in folder_of.values()}  # a file must not get the name of a folder
-    for row, (path, label) in enumerate(zip(images.paths, images.labels.tolist(), strict=True)):
-        name = safe_part(os.path.basename(path)) if file_names is None else file_names[row]
-        stem, ending = os.path.splitext(name) if is_image_name(name) else (name, ".png")
-        start = f"{folder_of[images.classes[label]]}/{stem}"
-        others = (f"{start}-{row}{'_' * n}{ending}" for n in count())
-        put_image(images, row, root / first_free(start + ending, others, taken), is_copy=is_copy)
+    folders = (folder_of[images.classes[label]] for label in images.labels.tolist())
+    wanted = (split_name(f"{folder}/{name}") for folder, name in zip(folders, file_names, strict=True))
+    for row, file in enumerate(unique_names(wanted, folder_of.values())):  # a file must not get the name of a folder
+        put_image(images, row, root / file, is_copy=is_copy)
     return folder_of
 
 
@@ -213,7 +199,7 @@ def safe_folders(class_names: Iterable[str]) -> dict[str, str]:
     taken: set[str] = set()
     for name in sorted(class_names):
         wanted = "/".join(safe_part(part) for part in name.split("/"))
-        folders[name] = first_free(wanted, (f"{wanted} ({number})" for number in count(2)), taken)
+        folders[name] = _first_free(wanted, (f"{wanted} ({number})" for number in count(2)), taken)
     return folders
 
 
@@ -229,7 +215,22 @@ def safe_part(text: str) -> str:
     return stem.encode()[: MAX_BYTES - len(ending.encode())].decode(errors="ignore") + ending
 
 
-def first_free(wanted: str, others: Iterable[str], taken: set[str]) -> str:
+def split_name(name: str) -> tuple[str, str]:
+    """The name of an image without its ending, and the ending: .png if it is not one of an image."""
+    return os.path.splitext(name) if is_image_name(name) else (name, ".png")
+
+
+def unique_names(names: Iterable[tuple[str, str]], taken: Iterable[str] = ()) -> list[str]:
+    """Join stems and endings; a name that is taken, ignoring case, gets its position as a number."""
+    used = {name.casefold() for name in taken}
+    unique = []
+    for position, (stem, ending) in enumerate(names):
+        numbered = (f"{stem}-{position}{'_' * n}{ending}" for n in count())
+        unique.append(_first_free(stem + ending, numbered, used))
+    return unique
+
+
+def _first_free(wanted: str, others: Iterable[str], taken: set[str]) -> str:
     """Reserve and return the first name that is free, ignoring case."""
     free = next(name for name in chain([wanted], others) if name.casefold() not in taken)
     taken.add(free.casefold())

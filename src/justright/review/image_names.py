@@ -1,4 +1,4 @@
-"""What other tools call the images of a run: paths below one folder, and the way back from such a path to the image."""
+"""The names of the images of a run in other tools: paths below one folder, and the image of such a path."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ import posixpath
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
-from itertools import count
 from pathlib import Path
 
 import pyarrow.compute as pc
 
 from justright.data import ImageSet
 from justright.data.columns import CONTENT, nfc
-from justright.data.folder import is_image_name
 from justright.data.readers import FolderReader, read_file
-from justright.review.export import first_free, safe_part
+from justright.review.export import safe_part, split_name, unique_names
 from justright.utils.hashing import hash_bytes
 
 IMAGE_FOLDERS = (("images",), ("images", "default"), ("data",))  # where exports put images
@@ -32,16 +30,17 @@ class ImageNames:
 
     def __init__(self, images: ImageSet):
         self.images = images
+        self.root: Path | None = None
         readers = [images.readers[source] for source in images.table["source"].to_pylist()]
         roots = [str(each.root) for each in readers if isinstance(each, FolderReader)]
-        self.root: Path | None = None
         if len(roots) == len(images):
             files = [os.path.normpath(os.path.join(root, path)) for root, path in zip(roots, images.paths, strict=True)]
             self.root = _common_root(set(roots), files)
         if self.root is not None:
             self.names = [os.path.relpath(file, self.root).replace(os.sep, "/") for file in files]
         else:
-            self.names = _names_to_write(images.paths)
+            parts = ([safe_part(part) for part in path.replace("\\", "/").split("/") if part] for path in images.paths)
+            self.names = unique_names(split_name("/".join(each) or "_") for each in parts)
 
     def rows_of(self, name: str) -> list[int]:
         """The images that a tool calls `name`; empty if it is unknown, or could be several.
@@ -51,10 +50,10 @@ class ImageNames:
         """
         parts = [part for part in nfc(name).replace("\\", "/").split("/") if part not in ("", ".")]
         for start in range(len(parts)):
-            rows = self._by_name.get("/".join(parts[start:]), [])
+            rows = self._rows["name"].get("/".join(parts[start:]), [])
             if rows and self._is_above(tuple(parts[:start])):
                 return rows
-        rows = self._by_last.get(parts[0], []) if len(parts) == 1 else []
+        rows = self._rows["last part"].get(parts[0], []) if len(parts) == 1 else []
         return rows if len({self.names[row] for row in rows}) == 1 else []
 
     def name_of_file(self, file: Path) -> str:
@@ -64,56 +63,47 @@ class ImageNames:
         """
         if file.is_symlink() and (rows := self.rows_of(os.readlink(file)) or self.rows_of(os.path.realpath(file))):
             return self.names[rows[0]]
-        rows = self._by_content.get(hash_bytes(read_file(file, str(file))), [])
-        named = self._by_file_name.get(file.name)
-        if named is not None and (named in rows or not self._has_file(named)):
-            return self.names[named]
+        rows = self._rows_by_content.get(hash_bytes(read_file(file, str(file))), [])
+        for row in self._rows["file name"].get(file.name, []):
+            if row in rows or not self.images.readers[self.images.table["source"][row].as_py()].has_files:
+                return self.names[row]
         return self.names[rows[0]] if rows else str(file)
 
     def name_of_stem(self, stem: str) -> str:
-        """The name of an image from the key that `stems` gives it, which may leave out folders; else the key itself."""
+        """The name of an image from its entry in `stems`, which may leave out folders; else the stem itself."""
         key = nfc(stem).replace("\\", "/")
-        rows = self._by_stem.get(key) or self.rows_of(stem) or self._by_last_of_stem.get(key, [])
+        rows = self._rows["stem"].get(key) or self.rows_of(stem) or self._rows["last part of stem"].get(key, [])
         return self.names[rows[0]] if len(rows) == 1 else stem
 
     @cached_property
     def stems(self) -> list[str]:
-        """For each image a key that no other has: its name without the ending."""
-        taken: set[str] = set()
-        return [_numbered(posixpath.splitext(name)[0], "", row, taken) for row, name in enumerate(self.names)]
+        """For each image its name without the ending, made unique."""
+        return unique_names((posixpath.splitext(name)[0], "") for name in self.names)
+
+    @property
+    def stem_files(self) -> list[str]:
+        """The stem of each image with the ending of its name."""
+        return [stem + posixpath.splitext(name)[1] for stem, name in zip(self.stems, self.names, strict=True)]
 
     @cached_property
     def file_names(self) -> list[str]:
-        """For each image a name without folders that no other has, so that files of all can be in one folder."""
-        taken: set[str] = set()
-        split = (posixpath.splitext(safe_part(posixpath.basename(name))) for name in self.names)
-        return [_numbered(stem, ending, row, taken) for row, (stem, ending) in enumerate(split)]
+        """For each image a unique name without folders, so that files of all can be in one folder."""
+        return unique_names(posixpath.splitext(safe_part(posixpath.basename(name))) for name in self.names)
 
     @cached_property
-    def _by_file_name(self) -> dict[str, int]:
-        return {name: row for row, name in enumerate(self.file_names)}
-
-    def _has_file(self, row: int) -> bool:
-        return self.images.readers[self.images.table["source"][row].as_py()].has_files
-
-    @cached_property
-    def _by_stem(self) -> dict[str, list[int]]:
-        return _rows_by(map(nfc, self.stems))
-
-    @cached_property
-    def _by_last_of_stem(self) -> dict[str, list[int]]:
-        return _rows_by(nfc(posixpath.basename(stem)) for stem in self.stems)
+    def _rows(self) -> dict[str, dict[str, list[int]]]:
+        """The images by each kind of name."""
+        keys: dict[str, Iterable[str]] = {
+            "name": map(nfc, self.names),
+            "last part": (nfc(posixpath.basename(name)) for name in self.names),
+            "stem": map(nfc, self.stems),
+            "last part of stem": (nfc(posixpath.basename(stem)) for stem in self.stems),
+            "file name": self.file_names,
+        }
+        return {kind: _rows_by(values) for kind, values in keys.items()}
 
     @cached_property
-    def _by_name(self) -> dict[str, list[int]]:
-        return _rows_by(map(nfc, self.names))
-
-    @cached_property
-    def _by_last(self) -> dict[str, list[int]]:
-        return _rows_by(nfc(posixpath.basename(name)) for name in self.names)
-
-    @cached_property
-    def _by_content(self) -> dict[str, list[int]]:
+    def _rows_by_content(self) -> dict[str, list[int]]:
         table = self.images.table
         return _rows_by(pc.coalesce(table[CONTENT], table["id"]).to_pylist())
 
@@ -124,10 +114,10 @@ class ImageNames:
 
 
 def _rows_by(keys: Iterable[str]) -> dict[str, list[int]]:
-    found: defaultdict[str, list[int]] = defaultdict(list)
+    rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, key in enumerate(keys):
-        found[key].append(row)
-    return found
+        rows[key].append(row)
+    return rows
 
 
 def _common_root(roots: set[str], files: list[str]) -> Path | None:
@@ -138,19 +128,3 @@ def _common_root(roots: set[str], files: list[str]) -> Path | None:
         return Path(os.path.commonpath([os.path.dirname(file) for file in files]))
     except ValueError:  # on several drives of Windows
         return None
-
-
-def _names_to_write(paths: list[str]) -> list[str]:
-    """Names under which images that are no files can be written, each once."""
-    taken: set[str] = set()
-    names = []
-    for row, path in enumerate(paths):
-        parts = [safe_part(part) for part in path.replace("\\", "/").split("/") if part] or ["_"]
-        stem, ending = posixpath.splitext("/".join(parts)) if is_image_name(path) else ("/".join(parts), ".png")
-        names.append(_numbered(stem, ending, row, taken))
-    return names
-
-
-def _numbered(stem: str, ending: str, row: int, taken: set[str]) -> str:
-    """The name, with the number of its image if it is taken."""
-    return first_free(stem + ending, (f"{stem}-{row}{'_' * n}{ending}" for n in count()), taken)

@@ -50,7 +50,7 @@ class Check(Action, do="check"):
         return f"judged an image of {state.name_of(self.cluster)} {'right' if self.is_right else 'wrong'}"
 
 
-class NewRound(Action, do="round", told="started round {round} of the checks"):
+class NewRound(Action, do="round", history="started round {round} of the checks"):
     """Draw a new random sample, to estimate the accuracy after corrections."""
 
     round: int = Field(ge=2, lt=2**31)

@@ -14,17 +14,16 @@ import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
 from justright.data.columns import nfc
-from justright.data.quarantine import printable
 from justright.discovery.predictions import CategoryKind
 from justright.review.actions import Action, ClusterOrRejected, GivenName, Row, Strict
 from justright.review.state import REJECTED, Change, ConflictError, Edit, Label, Moved, Opinion, ReviewState, edit
+from justright.review.wording import N_LISTED, images_text, listed
 from justright.utils.errors import DataError
 
 if TYPE_CHECKING:
     from justright.review.open_review import OpenReview
 
 NO_CATEGORY = "no category"  # the label of images that belong to no category
-N_LISTED = 5  # images that an error lists
 GIVEN_NAME: TypeAdapter[str] = TypeAdapter(GivenName)
 
 
@@ -211,21 +210,15 @@ def _named(now: ReviewState, before: ReviewState, name: str, rows: list[int]) ->
     return Placed(cluster=cluster, name=name, rows=[row for row in rows if now.group[row] != cluster])
 
 
-def images_text(n: int) -> str:
-    """A number of images for a sentence."""
-    return f"{n:,} image{'s' * (n != 1)}"
-
-
 def _conflict(opened: OpenReview, conflicts: list[tuple[int, str]]) -> ConflictError:
     paths, state = opened.predictions.index["path"], opened.state
-    told = [
-        f"  {printable(paths[row].as_py())}: {name} in the file, {state.name_of(int(state.group[row]))} in the review"
-        for row, name in conflicts[:N_LISTED]
+    lines = [
+        f"{paths[row].as_py()}: {name} in the file, {state.name_of(int(state.group[row]))} in the review"
+        for row, name in conflicts
     ]
-    told += [f"  and {len(conflicts) - N_LISTED:,} more"] * (len(conflicts) > N_LISTED)
+    problem = f"{images_text(len(lines))} changed both in the file and in the review since it was exported"
     return ConflictError(
-        f"{images_text(len(conflicts))} changed both in the file and in the review since it was exported:\n"
-        + "\n".join(told),
+        f"{problem}:\n{listed(lines)}",
         expected="changes of an image on one side only",
         advice="give these images one label on both sides, then import again",
     )

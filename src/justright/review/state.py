@@ -141,15 +141,14 @@ class ReviewState:
         self.group: Int[Array, " images"] = predictions.cluster.astype(np.int32)  # cluster of each image, or REJECTED
         self.known_classes = known_classes
         self.is_given = predictions.is_given  # images labeled before the run
-        found = [Label(each.name, each.kind, each.kind == "known") for each in predictions.categories]
-        self.labels: dict[int, Label] = dict(enumerate(found))  # by cluster, including those without images
+        labels = [Label(each.name, each.kind, each.kind == "known") for each in predictions.categories]
+        self.labels: dict[int, Label] = dict(enumerate(labels))  # by cluster, including those without images
         self.opinions: defaultdict[int, dict[str, Opinion]] = defaultdict(dict)  # by cluster, then by reviewer
         # by round of random checks, then by (image, reviewer): whether the reviewer judged it right
         self.checks: defaultdict[int, dict[tuple[int, str], bool]] = defaultdict(dict)
         self.rounds: dict[str, int] = {"now": 1}
-        self.tables: defaultdict[str, dict[Any, Any]] = defaultdict(
-            dict
-        )  # for actions defined in other packages, by name
+        # by name, for actions defined in other packages
+        self.tables: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
         self.entries: list[Entry] = []  # the actions so far
         self.undone: dict[int, bool] = {}  # by number: whether an action was undone
         self.by_request: dict[str, Entry] = {}  # entries by request id
@@ -173,12 +172,11 @@ class ReviewState:
 
     def rows_in(self, cluster: int, rows: list[int]) -> Int[Array, " rows"]:
         """Return these images as an array; ConflictError unless each is in the cluster and listed once."""
-        found = np.array(rows, dtype=np.int64)
-        if found.max() >= len(self.group) or (self.group[found] != cluster).any() or len(np.unique(found)) < len(found):
-            raise ConflictError(
-                "some of these images are no longer in this cluster", advice="look at the cluster again"
-            )
-        return found
+        array = np.array(rows, dtype=np.int64)
+        if array.max() >= len(self.group) or (self.group[array] != cluster).any() or len(np.unique(array)) < len(rows):
+            problem = "some of these images are no longer in this cluster"
+            raise ConflictError(problem, advice="look at the cluster again")
+        return array
 
     def has(self, cluster: int) -> bool:
         """Whether the cluster exists and has images."""

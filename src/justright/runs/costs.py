@@ -1,37 +1,100 @@
-"""Time, disk and memory of a run before it starts, from its counts and the rates of this machine."""
+"""Time, disk and memory of a run before it starts: its counts times the rates of this machine."""
 
 from __future__ import annotations
 
 import math
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
 
 from justright.discovery.checkpoints import N_KEPT
 from justright.discovery.configs import PlannedTraining
-from justright.discovery.learner import MAX_IMAGES_FOR_HEADS as HEADS_IMAGES
-from justright.discovery.learner import N_FRESH as HEADS_VIEWS
-from justright.discovery.loop import MAX_COMPARED as PLATEAU_IMAGES
+from justright.discovery.learner import MAX_IMAGES_FOR_HEADS, N_FRESH
+from justright.discovery.loop import MAX_COMPARED
 from justright.discovery.methods import METHODS
-from justright.estimation.combined import CombinedCounter
+from justright.discovery.training_data import n_held_out
 from justright.estimation.spread import SpreadCounter
 from justright.runs.counting import MOST_CHECKED
-from justright.runs.frozen_check import LEAST_TRAINED, MOST_IMAGES, N_INIT
+from justright.runs.frozen_check import LEAST_TRAINED, N_INIT
+from justright.runs.problem import Problem
 from justright.runs.spec import RunSpec, config_of
-from justright.runs.work import Work
 from justright.utils.errors import JustrightError
 from justright.utils.files import bytes_of, existing, home, parsed_json, size_text
+from justright.utils.types import Array
 
 FLOAT_BYTES = 4  # features and parameters are float32
 IMAGE_BYTES = 550  # memory of one image: its row and its content id as text, measured on a CSV of 300,000 rows
 EPOCH_BYTES = 600  # the record of one epoch in a checkpoint
+# times of similar work, as shares of the time of a training step
+FORWARD_SHARE = 1 / 3  # features without gradients, of one view instead of two
+HEADS_SHARE = 0.1  # a step of the heads alone
+COUNT_RESTARTS = 10  # an estimate of K takes about as long as this many restarts of k-means
 LONG = 120.0  # seconds; no message is printed before shorter runs
-REMAINING = ("bank", "train", "check")  # stages that follow the selection
+IMAGES_PER_CATEGORY = 30  # assumed if K is unknown
 STEPS_OF = {"stage1": "of the first training", "heads": "of the heads alone", "": "of training"}
+
+
+@dataclass(frozen=True)
+class Work:
+    """Counts of a run."""
+
+    n_target: int
+    n_labeled: int = 0  # labeled images of all kinds
+    n_classes: int = 0  # of the labeled images
+    n_guides: int = 0  # labeled images that only guide training
+    n_seen: int = 0  # images that batches are drawn from
+    n_categories: int = 2  # K, plus the classes of a rival pool
+    is_k_known: bool = True  # else K is a guess
+    n_devices: int = 1  # processes that train together
+    n_seeds: int = 1  # trainings on the same features and views
+
+    @property
+    def n_images(self) -> int:
+        """Number of all images, of the target and labeled."""
+        return self.n_target + self.n_labeled
+
+    @staticmethod
+    def of_sizes(spec: RunSpec, n_target: int, own: Sequence[int], pool: Sequence[int], n_devices: int = 1) -> Work:
+        """From the number of images of each labeled class; `own` are classes that the target may contain.
+
+        If K is unknown, half of the categories are assumed to be new.
+        """
+        is_rival, n_categories = spec.pool_role == "rival", spec.n_target
+        known = [*own, *pool] if is_rival else own
+        if n_categories is None:
+            n_categories = max(2, 2 * len(own), -(-n_target // IMAGES_PER_CATEGORY))
+        held_out = sum(n_held_out(size, config_of(spec).held_out_share) for size in known)
+        return Work(
+            n_target,
+            n_labeled=sum(own) + sum(pool),
+            n_classes=len(own) + len(pool),
+            n_guides=0 if is_rival else sum(pool),
+            n_seen=n_target + sum(known) - held_out,
+            n_categories=n_categories + is_rival * len(pool),
+            is_k_known=spec.n_target is not None,
+            n_devices=n_devices,
+            n_seeds=spec.n_seeds,
+        )
+
+    @staticmethod
+    def of(problem: Problem, spec: RunSpec, n_devices: int = 1, weight: Float[Array, " labeled"] | None = None) -> Work:
+        """From the images of a run and, once known, the weight of each labeled one."""
+        labels = problem.pool.images.labels
+        is_kept = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
+        classes, sizes = np.unique(labels[is_kept], return_counts=True)
+        is_own = np.isin(classes, problem.own_classes)
+        work = Work.of_sizes(spec, len(problem.target), sizes[is_own].tolist(), sizes[~is_own].tolist(), n_devices)
+        if problem.given:  # labeled images of the target count once
+            copies = np.flatnonzero(problem.is_given_too() & np.isin(labels, classes)).tolist()
+            work = replace(work, n_seen=work.n_seen - len(problem.rows_of_target(copies)))
+        return replace(work, n_labeled=len(labels))
 
 
 @dataclass(frozen=True)
@@ -40,13 +103,7 @@ class Rates:
 
     extract: float = 0.0  # one image
     view: float = 0.0  # one view: drawn and passed through the frozen part of the network
-    plain: float = 0.0  # the plain view of one image; 0 if extraction stores it
-    step: float = 0.0  # one image in a step of the last training
-    stage1: float = 0.0  # one image in a step of muGCD's first training
-    heads: float = 0.0  # one image in a step of the heads alone
-    tuned: float = 0.0  # one image through the tuned part of the network, without gradient
-    tree: float = 0.0  # one pair of images in the estimate of K
-    mixture: float = 0.0  # one image and one category in the estimate of K
+    step: float = 0.0  # one image in a training step
     cluster: float = 0.0  # one image and one category in one restart of k-means
     memory: float = 0.0  # bytes of the process with the network loaded
     about: str = ""  # machine, date and network; empty for a rough measurement
@@ -55,18 +112,16 @@ class Rates:
     def read(cls, file: Path) -> Rates:
         """Read the output of `justright plan --json`."""
         try:
-            printed = parsed_json(file.read_text(encoding="utf-8"))
-            rates = cls(**printed.get("rates", printed))
+            rates = cls(**parsed_json(file.read_text(encoding="utf-8"))["rates"])
             *numbers, _ = asdict(rates).values()
-            if rates != cls() and all(0 <= number < math.inf for number in numbers):
+            if all(0 <= number < math.inf for number in numbers):
                 return rates
-        except (ValueError, TypeError, AttributeError):  # not JSON, not UTF-8, or other JSON
+        except (ValueError, TypeError, LookupError):  # not JSON, not UTF-8, or other JSON
             pass
         raise JustrightError(f"{file} holds no rates", expected="the output of `justright plan --json`")
 
 
-@dataclass(frozen=True)
-class PlannedFiles:
+class PlannedFiles(NamedTuple):
     """Files that a stage writes to a folder: their final size, and how much of it is on disk already."""
 
     what: str
@@ -79,16 +134,6 @@ class PlannedFiles:
     def n_missing(self) -> int:
         """Bytes still to write."""
         return max(0, self.n_bytes - self.n_on_disk)
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Costs of one stage: seconds, bytes of memory, bytes on disk."""
-
-    name: str
-    seconds: float
-    memory: float
-    disk: int
 
 
 @dataclass(frozen=True)
@@ -109,8 +154,9 @@ class CostPlan:
     @cached_property
     def trainings(self) -> list[PlannedTraining]:
         """The trainings of one seed, with settings that fit the data."""
-        sizes = self.work.n_used, self.work.n_categories, self.backbone.cut.ends_in_norm
-        return METHODS[self.spec.method].trainings(self.config.fitted(*sizes))
+        work, ends_in_norm = self.work, self.backbone.cut.ends_in_norm
+        fitted = self.config.fitted(work.n_seen + work.n_guides, work.n_categories, ends_in_norm)
+        return METHODS[self.spec.method].trainings(fitted)
 
     def stored_views(self) -> dict[tuple[str, str], int]:
         """Views stored of each image, by kind and precision; a plain one if something is trained."""
@@ -121,61 +167,49 @@ class CostPlan:
                 views[stream, config.bank_precision] = max(views.get((stream, config.bank_precision), 0), n_views)
         return views
 
-    # Steps and time
-
     def steps(self) -> dict[str, int]:
         """Steps of each training of one seed by its part; the last training has the part ""."""
         return {training.part: training.n_steps(self.work.n_seen) for training in self.trainings}
 
     def steps_text(self) -> str:
-        """The steps of all trainings in words; empty if nothing is trained."""
-        text = " and ".join(f"{n:,} steps {STEPS_OF[part]}" for part, n in self.steps().items())
-        return f"{text}, for each of {self.work.n_seeds} seeds" if text and self.work.n_seeds > 1 else text
+        """The steps of all trainings in words."""
+        text = " and ".join(f"{n:,} steps {STEPS_OF[part]}" for part, n in self.steps().items()) or "no training"
+        return f"{text}, for each of {self.work.n_seeds} seeds" if self.trainings and self.work.n_seeds > 1 else text
 
     def training_seconds(self, training: PlannedTraining) -> float:
-        """Time of one training of one seed without a time limit.
-
-        Processes share steps and features; each of them clusters all images.
-        """
+        """Time of one training of one seed without a time limit."""
         work, rates, config = self.work, self.rates, training.config
-        method: Any = METHODS[self.spec.method]
         n_drawn = training.n_steps(work.n_seen) * config.batch_size
-        n_epochs, is_fresh = config.n_epochs or 1, config.views == "fresh"
-        n_features, clustering = 0.0, 0.0
-        n_fresh = 2 * len(training.streams) * n_drawn * is_fresh
-        if not training.is_tuned:
-            n_features = (HEADS_VIEWS if is_fresh else config.views) * min(work.n_seen, HEADS_IMAGES)
-            n_fresh = n_features * is_fresh
-        elif config.steady_share and method.has_categories:  # to see whether categories still change
-            n_features = n_epochs * config.steady_share * min(work.n_target, PLATEAU_IMAGES)
-        elif n_passes := n_epochs * method.extractions_per_epoch:
-            n_features, clustering = n_passes * work.n_seen, n_passes * self._kmeans_seconds(1, work.n_seen)
+        is_fresh = config.views == "fresh"
+        if training.is_tuned:
+            n_views = 2 * len(training.streams) * n_drawn * is_fresh
+            n_features = (config.n_epochs or 1) * METHODS[self.spec.method].extractions_per_epoch * work.n_seen
+        else:  # features of views are computed once
+            n_features = (N_FRESH if is_fresh else config.views) * min(work.n_seen, MAX_IMAGES_FOR_HEADS)
+            n_views = n_features * is_fresh
         n_drawn *= 1 + (config.guide_share if work.n_guides else 0)
-        shared = n_drawn * getattr(rates, training.part or "step") + n_fresh * rates.view + n_features * rates.tuned
-        return shared / work.n_devices + clustering
-
-    def _kmeans_seconds(self, n_init: int, n_images: int) -> float:
-        return n_init * n_images * self.work.n_categories * self.rates.cluster
+        n_steps = n_drawn * (1 if training.is_tuned else HEADS_SHARE) + n_features * FORWARD_SHARE
+        return (n_steps * rates.step + n_views * rates.view) / work.n_devices
 
     def seconds(self) -> dict[str, float]:
-        """The time of each stage, in the order in which they run. Selection takes next to none.
-
-        Several processes share the training; the first one does all other work.
-        """
+        """The time of each stage in order. Processes share the training; the first one does all other work."""
         work, rates, n = self.work, self.rates, self.work.n_images
-        is_k_checked = not work.is_k_known or n <= MOST_CHECKED
-        training = sum(
-            min(self.training_seconds(each), 60 * (each.config.minutes or math.inf)) for each in self.trainings
-        )
-        n_init = 0 if self.trainings and "n_init" in self.config.without_effect() else self.config.n_init
-        after_training = n * rates.tuned / work.n_devices + self._kmeans_seconds(n_init, n)
-        estimate = min(n, SpreadCounter.max_images) ** 2 * rates.tree + n * work.n_categories * rates.mixture
+        is_k_estimated = not work.is_k_known or n <= MOST_CHECKED
+        n_views = sum(n for (kind, _), n in self.stored_views().items() if kind != "plain")  # extraction has plain ones
+        n_restarts = 0 if "n_init" in self.config.without_effect() else self.config.n_init
+        training = 0.0
+        if self.trainings:  # and then features, and k-means as a comparison
+            times = [
+                min(self.training_seconds(each), 60 * (each.config.minutes or math.inf)) for each in self.trainings
+            ]
+            training = sum(times) + n * FORWARD_SHARE * rates.step / work.n_devices
+            n_restarts += N_INIT
+        a_restart = n * work.n_categories * rates.cluster
         return {
             "extract": n * rates.extract,
-            "estimate": estimate if is_k_checked else 0.0,
-            "bank": n * ((sum(self.stored_views().values()) - 1) * rates.view + rates.plain) if self.trainings else 0.0,
-            "train": work.n_seeds * (training + after_training),
-            "check": self._kmeans_seconds(N_INIT, min(n, MOST_IMAGES)) if self.trainings else 0.0,
+            "estimate": COUNT_RESTARTS * a_restart if is_k_estimated else 0.0,
+            "bank": n * n_views * rates.view,
+            "train": work.n_seeds * (training + n_restarts * a_restart),
         }
 
     @property
@@ -189,12 +223,13 @@ class CostPlan:
         limited = [each for each in self.trainings if each.config.minutes and self.training_seconds(each)]
         return min([60 * each.config.minutes / self.training_seconds(each) for each in limited] + [1.0])
 
-    # Disk and memory
-
     def files(self) -> list[PlannedFiles]:
         """All large files: features, views, checkpoints and the model."""
-        work, dim, folder = self.work, self.backbone.dim, self.folder
-        n_tuned = sum(tensor.numel() for tensor in self.backbone.tuned_state().values())
+        from justright.features.cache import KeptBanks
+        from justright.features.views import record_type
+
+        work, dim, folder, backbone = self.work, self.backbone.dim, self.folder, self.backbone
+        n_tuned = sum(tensor.numel() for tensor in backbone.tuned_state().values())
         checkpoints = [self._checkpoint_bytes(training, n_tuned) for training in self.trainings]
         # those of all seeds are kept until the run ends, and the largest is written beside the one it replaces
         n_checkpoints = work.n_seeds * N_KEPT * sum(checkpoints) + max(checkpoints, default=0)
@@ -202,38 +237,44 @@ class CostPlan:
         n_model = FLOAT_BYTES * (n_tuned + 2 * work.n_categories * (dim + 1) + dim)
         # the cache may hold features of other images, so only those of this run are counted
         n_extracted = bytes_of(*(folder / f"{part}.features" for part in ("pool", "target")))
-        n_saved = bytes_of(*folder.rglob("checkpoint"))
-        return [
+        files = [
             PlannedFiles("features", "extract", folder, n_features, n_extracted),
             PlannedFiles("features", "extract", home() / "features", n_features, n_extracted),
-            *self._view_files(),
-            PlannedFiles("checkpoints", "train", folder, n_checkpoints, n_saved),
-            PlannedFiles("the model", "train", folder, n_model),
-            PlannedFiles("tuned features", "train", folder, n_after),
+            PlannedFiles("checkpoints", "train", folder, n_checkpoints, bytes_of(*folder.rglob("checkpoint"))),
+            PlannedFiles("model and tuned features", "train", folder, n_model + n_after),
         ]
-
-    def _view_files(self) -> Iterator[PlannedFiles]:
-        from justright.features.cache import KeptBanks
-        from justright.features.views import record_type
-
-        stored = KeptBanks().sections()
+        banks = KeptBanks().sections()
         for (stream, precision), n_views in self.stored_views().items():
-            layout = record_type(self.backbone.stored_names, self.backbone.stored_shapes, precision)  # type: ignore[arg-type]
-            same = {"backbone": self.backbone.name, "transform": stream, "precision": precision}
-            what = f"{n_views} {stream} view{'s' * (n_views > 1)} of each image in {precision}"
-            n_bytes = self.work.n_images * n_views * layout.itemsize
+            layout = record_type(backbone.stored_names, backbone.stored_shapes, precision)  # type: ignore[arg-type]
+            same = {"backbone": backbone.name, "transform": stream, "precision": precision}
             # of these or of other images: which ones is known once they are read
-            n_on_disk = max((min(n_bytes, bank["bytes"]) for bank in stored if same.items() <= bank.items()), default=0)
-            yield PlannedFiles(what, "bank", home() / "banks", n_bytes, n_on_disk)
+            n_kept = max((bank["bytes"] for bank in banks if same.items() <= bank.items()), default=0)
+            what = f"{n_views} {stream} view{'s' * (n_views > 1)} of each image in {precision}"
+            n_bytes = work.n_images * n_views * layout.itemsize
+            files.append(PlannedFiles(what, "bank", home() / "banks", n_bytes, n_kept))
+        return files
 
     def _checkpoint_bytes(self, training: PlannedTraining, n_tuned: int) -> int:
         """One checkpoint: parameters, momentum, a teacher, the state of the method, and the records of epochs."""
         config, work, dim = training.config, self.work, self.backbone.dim
-        guide = work.n_guide_classes * dim if config.guide_share else 0
+        guide = work.n_classes * dim if config.guide_share else 0
         n_trained = config.head_size(dim, work.n_categories) + training.is_tuned * n_tuned + guide
         n_copies = 2 + (config.has_teacher and training.is_tuned)
-        remembered = config.extra_checkpoint_bytes(work.n_seen, work.n_categories, work.n_known) + 8 * PLATEAU_IMAGES
+        remembered = config.extra_checkpoint_bytes(work.n_seen, work.n_categories, work.n_classes) + 8 * MAX_COMPARED
         return FLOAT_BYTES * n_copies * n_trained + remembered + EPOCH_BYTES * (10 + (config.n_epochs or 0))
+
+    def disk(self) -> dict[str, int]:
+        """Bytes that each stage writes."""
+        written: Counter[str] = Counter()
+        for each in self.files():
+            written[each.stage] += each.n_bytes
+        return {stage: written[stage] for stage in self.seconds()}
+
+    def memory(self) -> float:
+        """Bytes of memory at most: the process, the list of images, their features, and the estimate of K."""
+        n, features = self.work.n_images, self.work.n_images * self.backbone.dim * FLOAT_BYTES
+        tree = features + min(n, SpreadCounter.max_images) ** 2 * FLOAT_BYTES if self.seconds()["estimate"] else 0
+        return self.rates.memory + n * IMAGE_BYTES + features + tree
 
     def check_disk(self) -> None:
         """Raise if the run does not fit on the disk, and name a setting with which it does."""
@@ -267,33 +308,14 @@ class CostPlan:
         lacking = {folder: needed[disk] - shutil.disk_usage(folder).free for disk, folder in folder_on.items()}
         return {folder: n_bytes for folder, n_bytes in lacking.items() if n_bytes > 0}
 
-    def stages(self) -> list[Stage]:
-        """The costs of each stage, in the order in which they run."""
-        n, memory, seconds = self.work.n_images, self.rates.memory, self.seconds()
-        listed, features = memory + n * IMAGE_BYTES, n * self.backbone.dim * FLOAT_BYTES
-        held = {"train": listed + features, "estimate": memory}
-        if seconds["estimate"]:
-            axes = n * CombinedCounter.n_axes * FLOAT_BYTES
-            held["estimate"] += 2 * features + axes + min(n, SpreadCounter.max_images) ** 2 * FLOAT_BYTES
-        written: Counter[str] = Counter()
-        for each in self.files():
-            written[each.stage] += each.n_bytes
-        return [Stage(name, spent, held.get(name, listed), written[name]) for name, spent in seconds.items()]
-
-    def total(self) -> Stage:
-        """The costs of all stages."""
-        stages = self.stages()
-        memory = max(stage.memory for stage in stages)
-        return Stage("all", self.total_seconds, memory, sum(stage.disk for stage in stages))
-
-    # Messages
-
     def to_json(self) -> dict[str, Any]:
         """The costs and rates as plain values."""
+        disk = self.disk()
         return {
             "work": asdict(self.work),
             "steps": self.steps(),
-            "stages": [asdict(stage) for stage in self.stages()],
+            "stages": [{"name": name, "seconds": s, "disk": disk[name]} for name, s in self.seconds().items()],
+            "memory": self.memory(),
             "cheaper": self.advice(),
             "rates": asdict(self.rates),
         }
@@ -303,17 +325,16 @@ class CostPlan:
 
         is_resumed: features, K and weights are computed already.
         """
-        work, steps = self.work, self.steps_text()
+        work, seconds = self.work, self.seconds()
         if work.n_devices > 1:  # nothing is measured while other processes wait
-            return steps and f"{steps}."
+            return f"{self.steps_text()}." if self.trainings else ""
         if self.total_seconds < LONG:
             return self.too_short()
-        steps = steps or "no training"
         if is_resumed:
-            seconds = sum(self.seconds()[stage] for stage in REMAINING)
-            return f"{work.n_categories:,} categories: {steps}, up to {time_text(seconds)}. {self.too_short()}".strip()
+            left = time_text(seconds["bank"] + seconds["train"])
+            return f"{work.n_categories:,} categories: {self.steps_text()}, up to {left}. {self.too_short()}".strip()
         guess = "" if work.is_k_known else f"; {work.n_categories:,} categories are a guess until K is estimated"
-        time = f"This takes up to {time_text(self.total_seconds)}: {work.n_images:,} images, {steps}{guess}"
+        time = f"This takes up to {time_text(self.total_seconds)}: {work.n_images:,} images, {self.steps_text()}{guess}"
         return f"{time}; less if features or views are cached. {self.advice()}"
 
     def advice(self) -> str:

@@ -14,12 +14,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
-from PIL import Image
 
 from justright.clustering import SemiSupKMeans
-from justright.data import ImageSet, Split, open_images
+from justright.data import ImageSet, Split, glyph_set
 from justright.discovery.methods import METHODS
-from justright.estimation import COUNTERS
 from justright.geometry import evenly_spaced
 from justright.runs.costs import LONG, CostPlan, Rates
 from justright.utils.context import use
@@ -34,12 +32,8 @@ MIN_IMAGES, MAX_SECONDS = 24, 2.0  # a slow network gets fewer images, so that e
 BATCH = 4  # images at once, so that all cores have some
 N_STEPS = 4  # timed steps of a training
 BATCH_SECONDS = 4.0  # smaller batches are timed if extraction of one would take longer
-MAX_CATEGORIES = 10_000  # in a timed training
-N_ROWS, N_CLASSES = 1000, 20  # features that estimation and k-means are timed on
-
-
-class _AllTimedError(Exception):
-    """Ends a fit once all its trainings are timed."""
+DRAWN_SIZE = 400  # pixels of drawn images, about as many as a small photo has
+N_ROWS, N_CLASSES = 1000, 20  # features that k-means is timed on
 
 
 def with_rates(plan: CostPlan, images: ImageSet) -> CostPlan:
@@ -55,61 +49,34 @@ def with_rates(plan: CostPlan, images: ImageSet) -> CostPlan:
 
 def rough_rates(backbone: Any, images: ImageSet) -> Rates:
     """Rates from two images, rather too slow than too fast: they include the start of a call."""
-    from justright.features.extract import extract
-
     few = _readable(images, 2)
     if not len(few):
         return Rates()
     with TemporaryDirectory() as folder:
-        extract(few, backbone, Path(folder) / "first", batch_size=BATCH)  # loads libraries and compiles
-        an_image = _seconds(lambda: extract(few, backbone, Path(folder) / "second", batch_size=BATCH)) / len(few)
-    return Rates(extract=an_image, view=an_image, plain=an_image, step=an_image, stage1=an_image, heads=an_image / 10)
+        an_image = _extraction_seconds(backbone, few, Path(folder))
+    return Rates(extract=an_image, view=an_image, step=an_image)
 
 
 def measure(plan: CostPlan, images: ImageSet | None) -> Rates:
     """The rates of this machine for a plan, on some of the images, or on drawn photos."""
     from justright.features.bank import open_views
-    from justright.features.choices import BATCH_SIZE
-    from justright.features.extract import extract
-    from justright.features.feature_network import FeatureNetwork
 
     backbone = plan.backbone
     with TemporaryDirectory() as temporary, use(progress=silent):
         folder = Path(temporary)
-        photos = drawn_photos(folder / "photos", N_IMAGES) if images is None else _readable(images, N_IMAGES)
-        n = min(len(photos), max(MIN_IMAGES, int(MAX_SECONDS / rough_rates(backbone, photos).extract)))
-        photos = photos.take(np.arange(n))
-        rates = {
-            "extract": _by_image(lambda some, place: extract(some, backbone, place, batch_size=BATCH), photos, folder),
-            "view": _by_image(
-                lambda some, place: open_views(backbone, some, place, views=2, batch_size=BATCH),
-                photos,
-                folder / "views",
-            )
-            / 2,
-        }
-        gives_views = FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").gives_views
-        rates["plain"] = 0.0 if gives_views else rates["extract"]
-        rates |= _clustering_rates(backbone.dim) | _training_rates(plan, photos, folder, rates["extract"])
-    kind = "drawn photos of 500 x 375" if images is None else "own images"
+        photos = _readable(glyph_set(1, size=DRAWN_SIZE) if images is None else images, N_IMAGES)
+        rough = _extraction_seconds(backbone, photos.take([0]), folder / "one")
+        photos = photos.take(np.arange(min(len(photos), max(MIN_IMAGES, int(MAX_SECONDS / rough)))))
+        extract = _extraction_seconds(backbone, photos, folder / "all")
+        view = _seconds(lambda: open_views(backbone, photos, folder / "views", views=2, batch_size=BATCH)) / 2
+        step = _step_rate(plan, photos, folder / "views", extract) if plan.trainings else 0.0
+    kind = "drawn images" if images is None else "own images"
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     about = (
         f"{backbone.name} at {backbone.recipe.resolution} pixels on {backbone.device}, {n_cores()} cores of "
-        f"{platform.machine()}, load {load:.1f}, {n} {kind}, {date.today()}"
+        f"{platform.machine()}, load {load:.1f}, {len(photos)} {kind}, {date.today()}"
     )
-    return Rates(**rates, memory=_peak_memory(), about=about)
-
-
-def drawn_photos(folder: Path, n_images: int) -> ImageSet:
-    """Typical JPEGs: smooth with noise, 500 x 375 pixels."""
-    rng = np.random.default_rng(0)
-    (folder / "drawn").mkdir(parents=True)
-    for number in range(n_images):
-        coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))
-        smooth = coarse.resize((500, 375), Image.Resampling.BICUBIC)
-        noisy = np.asarray(smooth, np.int16) + rng.integers(-8, 9, (375, 500, 3), dtype=np.int16)
-        Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(folder / "drawn" / f"{number}.jpg", quality=90)
-    return open_images(str(folder))
+    return Rates(extract, view / len(photos), step, _clustering_rate(backbone.dim), _peak_memory(), about)
 
 
 def _readable(images: ImageSet, n_images: int) -> ImageSet:
@@ -122,71 +89,53 @@ def _readable(images: ImageSet, n_images: int) -> ImageSet:
     return images.take(rows).without_labels()
 
 
-def _clustering_rates(dim: int) -> dict[str, float]:
-    """Seconds of the estimate of K and of k-means, by unit of work."""
+def _extraction_seconds(backbone: Any, images: ImageSet, folder: Path) -> float:
+    """Seconds to extract the features of one image."""
+    from justright.features.extract import extract
+
+    extract(images.take([0]), backbone, folder / "first", batch_size=BATCH)  # loads libraries and compiles
+    return _seconds(lambda: extract(images, backbone, folder / "second", batch_size=BATCH)) / len(images)
+
+
+def _clustering_rate(dim: int) -> float:
+    """Seconds of k-means by image and cluster."""
     rng = np.random.default_rng(0)
     labels = np.arange(N_ROWS) % N_CLASSES
     features = (3 + rng.normal(size=(N_CLASSES, dim))[labels] + rng.normal(size=(N_ROWS, dim))).astype(np.float32)
     some = np.where(np.arange(N_ROWS) < N_ROWS // 2, labels, -1)
-    axes = features[:, : min(dim, 128)]
-    mixture: Any = COUNTERS["mixture"]
-    return {
-        "tree": _seconds(lambda: COUNTERS["spread"](normalize=False).fit(axes, some)) / N_ROWS**2,
-        "mixture": _seconds(lambda: mixture(start=N_CLASSES, n_init=1, normalize=False).fit(axes, some))
-        / (N_ROWS * N_CLASSES),
-        "cluster": _seconds(lambda: SemiSupKMeans(N_CLASSES, n_init=1).fit(features, some)) / (N_ROWS * N_CLASSES),
-    }
+    return _seconds(lambda: SemiSupKMeans(N_CLASSES, n_init=1).fit(features, some)) / (N_ROWS * N_CLASSES)
 
 
-def _training_rates(plan: CostPlan, photos: ImageSet, folder: Path, an_image: float) -> dict[str, float]:
-    """Seconds of each training by image of a batch, and of one image through the tuned part.
+def _step_rate(plan: CostPlan, photos: ImageSet, views: Path, an_image: float) -> float:
+    """Seconds of one image in a training step: a few steps are run.
 
     Batches are as large as in the run, unless a step would take too long: extraction takes `an_image` seconds.
     """
-    from justright.discovery.learner import features_of
-    from justright.features.bank import open_views
-
-    backbone, trainings = plan.backbone, plan.trainings
-    plain = open_views(backbone, photos, folder / "plain", views=1, transform="plain")
-    rates = {"tuned": _seconds(lambda: features_of(backbone, plain)) / len(photos)}
-    if not trainings:
-        return rates
-    times: list[list[float]] = []
+    moments = []
 
     def timed(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
-        is_training = what.startswith("training")
-        if is_training:
-            times.append([])
         for step in steps:
-            if is_training:
-                times[-1].append(time.perf_counter())
+            if what.startswith("training"):
+                moments.append(time.perf_counter())
             yield step
-        if is_training and len(times) == len(trainings):
-            raise _AllTimedError
 
-    size = min(trainings[-1].config.batch_size, max(BATCH, int(BATCH_SECONDS / an_image)))
-    short = {"n_epochs": 1, "n_steps": 1 + N_STEPS, "batch_size": size, "views": 2, "minutes": None}
+    last = plan.trainings[-1].config
+    size = min(last.batch_size, max(BATCH, int(BATCH_SECONDS / an_image)))
+    short = {
+        "n_epochs": 1,
+        "batch_size": size,
+        "n_steps": 1 + N_STEPS,
+        "views": 2,
+        "minutes": None,
+        "held_out_share": 0.0,
+    }
+    if hasattr(last, "heads_first"):
+        short["heads_first"] = 0
     method: Any = METHODS[plan.spec.method]
-    n_categories = 2  # their number changes nothing if they are not trained
-    if method.has_categories:
-        n_categories = min(plan.work.n_categories, MAX_CATEGORIES)
-        short["heads_first"] = int(any(not training.is_tuned for training in trainings))
-    config = plan.config.with_settings(short | {"held_out_share": 0.0})
-    with suppress(_AllTimedError), use(progress=timed):
-        method(n_categories, backbone, config, bank=folder / "views").fit(Split(photos.take([]), photos))
-    for training, moments in zip(trainings, times, strict=True):
-        rates[training.part or "step"] = float(np.median(np.diff(moments))) / size
-    return rates
-
-
-def _by_image(call: Callable[[ImageSet, Path], object], photos: ImageSet, folder: Path) -> float:
-    """Seconds that one more image adds to a call, or the mean per image if noise hides that."""
-    few = photos.take(np.arange(min(2, len(photos))))
-    call(few, folder / "first")  # loads libraries and compiles
-    start, whole = _seconds(lambda: call(few, folder / "few")), _seconds(lambda: call(photos, folder / "all"))
-    return (
-        (whole - start) / (len(photos) - len(few)) if whole > start and len(photos) > len(few) else whole / len(photos)
-    )
+    fitted = method(min(plan.work.n_categories, len(photos)), plan.backbone, last.with_settings(short), bank=views)
+    with use(progress=timed):
+        fitted.fit(Split(photos.take([]), photos))
+    return float(np.median(np.diff(moments))) / size
 
 
 def _seconds(call: Callable[[], object]) -> float:

@@ -35,7 +35,7 @@ from justright.evaluation.files import copy_truth, expect_truth, read_judged
 from justright.features.table import FeatureTable
 from justright.runs.cluster_table import NAME as CLUSTERS
 from justright.runs.cluster_table import doubts_json, write_clusters
-from justright.runs.costs import CostPlan
+from justright.runs.costs import CostPlan, Work
 from justright.runs.counting import MOST_CHECKED, counted, counted_tables, k_note
 from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, frozen_check, simple_results
 from justright.runs.owner import owned
@@ -46,7 +46,6 @@ from justright.runs.run_folder import DOUBTS, RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.source_checks import NAME, LeftOut, counts, summary, unreadable_files, write_left_out
 from justright.runs.spec import RunSpec, config_of
-from justright.runs.work import Work
 from justright.utils.context import notify
 from justright.utils.errors import DegenerateError, JustrightError
 from justright.utils.files import explain_disk_full, remove_leftovers, replacing

@@ -1,4 +1,4 @@
-"""What formats of labeling tools share: what is written, what is read, and checks of what strangers wrote."""
+"""Shared by all formats of labeling tools: the labels to write, and validation of files that are read."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from justright.data import ImageSet
 from justright.review.image_names import ImageNames
 from justright.utils.errors import DataError
 from justright.utils.files import parsed_json, reader_of
+
+GivenLabel = tuple[str, str]  # the name of an image in a file, and the label that the file gives it
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +37,8 @@ class LabelSheet:
 
 
 @dataclass(frozen=True)
-class GivenLabel:
-    """One label that a file gives to an image, by the name that the file has for it."""
-
-    image: str
-    label: str
-
-
-@dataclass(frozen=True)
 class Format:
-    """How the labels of a run are written for a tool, and how what it saved is read.
+    """How labels are written for a tool, and read from the file that it saved.
 
     `write` fills a folder, or a file with `is_file`. `read` yields the labels of a file, or of a folder without `file`;
     images without a label are left out.
@@ -68,7 +62,7 @@ def read_json(path: Path) -> Any:
 
 
 def checked(kind: Any, value: Any, path: Path, expected: str) -> Any:
-    """The value as a type; DataError with the first place where it is not."""
+    """Validate a JSON value as a type; DataError with the first wrong field."""
     try:
         return reader_of(kind)(value)
     except (ValidationError, RecursionError) as error:

@@ -45,52 +45,39 @@ def write(sheet: LabelSheet, folder: Path) -> None:
     )
 
 
-class Category(BaseModel):
-    """A category and its number."""
-
+class _Category(BaseModel):
     id: Id
     name: str
 
 
-class ImageEntry(BaseModel):
-    """An image and its number."""
-
+class _Image(BaseModel):
     id: Id
     file_name: str
 
 
-class Annotation(BaseModel):
-    """The category of an image."""
-
+class _Annotation(BaseModel):
     image_id: Id
     category_id: Id
 
 
-class Coco(BaseModel):
-    """The parts of a file that labels are read from."""
-
-    categories: list[Category]
-    images: list[ImageEntry]
-    annotations: list[Annotation]
+class _Coco(BaseModel):
+    categories: list[_Category]
+    images: list[_Image]
+    annotations: list[_Annotation]
 
 
 def read(path: Path, images: ImageNames) -> Iterator[GivenLabel]:
-    """The category of each annotation; its box is not looked at."""
-    found: Coco = checked(Coco, read_json(path), path, EXPECTED)
-    names = _by_id(path, "categories", [(each.id, each.name) for each in found.categories])
-    files = _by_id(path, "images", [(each.id, each.file_name) for each in found.images])
-    for each in found.annotations:
+    """The category of each annotation; boxes are ignored."""
+    coco: _Coco = checked(_Coco, read_json(path), path, EXPECTED)
+    names = {each.id: each.name for each in coco.categories}
+    files = {each.id: each.file_name for each in coco.images}
+    if len(names) < len(coco.categories) or len(files) < len(coco.images):
+        raise DataError(f"{path}: two categories or two images have the same id", expected="each id once")
+    for each in coco.annotations:
         if each.image_id not in files or each.category_id not in names:
             problem = f"{path}: an annotation of image {each.image_id} and category {each.category_id}"
-            raise DataError(problem, expected="numbers of images and categories of the same file")
-        yield GivenLabel(files[each.image_id], names[each.category_id])
-
-
-def _by_id(path: Path, part: str, pairs: list[tuple[Id, str]]) -> dict[Id, str]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise DataError(f"{path}: two {part} have the same id", expected="each id once")
-    return found
+            raise DataError(problem, expected="ids of images and categories of the same file")
+        yield files[each.image_id], names[each.category_id]
 
 
 FORMAT = Format(

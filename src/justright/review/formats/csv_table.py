@@ -22,7 +22,7 @@ def write(sheet: LabelSheet, file: Path) -> None:
 
 
 def read(path: Path, images: ImageNames) -> Iterator[GivenLabel]:
-    """The first column of labels that the table has, also as `predictions.csv` calls it."""
+    """The first of `LABEL_COLUMNS` that the table has; `category` is the column of predictions.csv."""
     table, origin = read_table(path), str(path)
     names = [name for name in LABEL_COLUMNS if name in table.column_names]
     if not names:
@@ -34,7 +34,7 @@ def read(path: Path, images: ImageNames) -> Iterator[GivenLabel]:
         if label and not image:
             raise DataError(f"{path}: row {row} has a label and no path", expected="a path in every row")
         if label:
-            yield GivenLabel(image, label)
+            yield image, label
 
 
 FORMAT = Format(

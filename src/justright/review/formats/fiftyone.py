@@ -30,29 +30,27 @@ def write(sheet: LabelSheet, folder: Path) -> None:
     write_json(folder / "labels.json", {"classes": sheet.classes, "labels": labels})
 
 
-class Target(BaseModel):
-    """A label with its confidence and attributes."""
-
+class _Label(BaseModel):
     label: int | str
 
 
-class Labels(BaseModel):
-    """The file."""
-
+class _Labels(BaseModel):
     classes: list[str] | None = None
-    labels: dict[str, int | str | Target | list[int | str | Target] | None]
+    labels: dict[str, int | str | _Label | list[int | str | _Label] | None]
 
 
 def read(path: Path, images: ImageNames) -> Iterator[GivenLabel]:
     """The labels of labels.json."""
-    found: Labels = checked(Labels, read_json(path), path, EXPECTED)
-    for key, value in found.labels.items():
+    saved: _Labels = checked(_Labels, read_json(path), path, EXPECTED)
+    for key, value in saved.labels.items():
         image = images.name_of_stem(key)
-        for target in value if isinstance(value, list) else [] if value is None else [value]:
-            label = target.label if isinstance(target, Target) else target
-            if found.classes is not None and not (isinstance(label, int) and 0 <= label < len(found.classes)):
-                raise DataError(f"{path}: {key} has the label {label!r}", expected="a place in the list of classes")
-            yield GivenLabel(image, str(label) if found.classes is None else found.classes[int(label)])
+        for given in value if isinstance(value, list) else [] if value is None else [value]:
+            label = given.label if isinstance(given, _Label) else given
+            if saved.classes is not None:
+                if not isinstance(label, int) or not 0 <= label < len(saved.classes):
+                    raise DataError(f"{path}: {key} has the label {label!r}", expected="a place in the list of classes")
+                label = saved.classes[label]
+            yield image, str(label)
 
 
 FORMAT = Format(

@@ -16,7 +16,7 @@ from justright.review.formats.base import Format, GivenLabel, LabelSheet, checke
 from justright.review.image_names import ImageNames
 from justright.utils.files import write_json
 
-NAMES = ".categories.json"  # the names of categories whose folder is called otherwise
+NAMES = ".categories.json"  # the names of categories that cannot be the name of a folder
 
 
 def write(sheet: LabelSheet, folder: Path) -> None:
@@ -27,7 +27,7 @@ def write(sheet: LabelSheet, folder: Path) -> None:
     columns = {"label": pa.array(labels.astype(np.int32)), "class_name": names_column(classes.tolist(), labels)}
     labeled = ImageSet(with_columns(chosen.table, columns), chosen.readers)
     files = [sheet.names.file_names[row] for row in rows]
-    folder_of = fill_class_folders(labeled, folder, is_copy=sheet.is_copy, file_names=files)
+    folder_of = fill_class_folders(labeled, folder, files, sheet.is_copy)
     if others := {place: name for name, place in folder_of.items() if place != name}:
         write_json(folder / NAMES, others)
 
@@ -41,7 +41,7 @@ def read(path: Path, images: ImageNames) -> Iterator[GivenLabel]:
     for file in walk(path):
         folder = nfc(str(PurePosixPath(file).parent))
         if folder != "." and is_image_name(file):
-            yield GivenLabel(images.name_of_file(path / file), names.get(folder, folder))
+            yield images.name_of_file(path / file), names.get(folder, folder)
 
 
 FORMAT = Format(

@@ -1,7 +1,7 @@
 """Label Studio: tasks as JSON, the labels of the run as predictions, and a labeling config.
 
 Images are addressed by Label Studio's local file serving, relative to its document root. Each task also holds `path`,
-which Label Studio returns with every export. Read are exports as JSON and as JSON-MIN.
+which Label Studio returns with every export. Exports as JSON and as JSON-MIN can be read.
 """
 
 from __future__ import annotations
@@ -42,70 +42,49 @@ def write(sheet: LabelSheet, folder: Path) -> None:
     write_text(folder / "labeling-config.xml", config)
 
 
-class Value(BaseModel):
-    """What was chosen."""
-
+class _Choices(BaseModel):
     choices: list[str] = []
 
 
-class Region(BaseModel):
-    """One answer of an annotation."""
-
+class _Answer(BaseModel):
     from_name: str = ""
-    value: Value = Value()
+    value: _Choices = _Choices()
 
 
-class Annotation(BaseModel):
-    """What one person said about a task."""
-
-    result: list[Region] = []
+class _Annotation(BaseModel):
+    result: list[_Answer] = []
     was_cancelled: bool = False  # skipped
 
 
-class Data(BaseModel):
-    """The image of a task."""
-
+class _Image(BaseModel):
     path: str | None = None
     image: str | None = None
 
 
-class Task(BaseModel):
-    """A task of a JSON export."""
-
-    data: Data
-    annotations: list[Annotation] = []
-
-
-class ShortTask(Data):
-    """A task of a JSON-MIN export."""
-
-    category: str | Value | None = None
+class _Task(_Image):  # JSON has `data` and `annotations`, JSON-MIN the image and its `category`
+    data: _Image | None = None
+    annotations: list[_Annotation] = []
+    category: str | _Choices | None = None
 
 
 def read(path: Path, images: ImageNames) -> Iterator[GivenLabel]:
-    """The choices of people; predictions and skipped annotations say nothing."""
-    value = checked(list[dict[str, Any]], read_json(path), path, EXPECTED)
-    if any("data" not in each for each in value):
-        for short in checked(list[ShortTask], value, path, EXPECTED):
-            category = short.category
-            chosen = category.choices if isinstance(category, Value) else [category] if category else []
-            yield from (GivenLabel(_name(short), label) for label in chosen)
-        return
-    for task in checked(list[Task], value, path, EXPECTED):
-        for annotation in task.annotations:
-            for region in () if annotation.was_cancelled else annotation.result:
-                if region.from_name == CONTROL:
-                    yield from (GivenLabel(_name(task.data), label) for label in region.value.choices)
+    """The choices of people; predictions and skipped annotations are ignored."""
+    for task in checked(list[_Task], read_json(path), path, EXPECTED):
+        chosen = task.category.choices if isinstance(task.category, _Choices) else [task.category or ""]
+        if task.data is not None:
+            answers = [each for one in task.annotations if not one.was_cancelled for each in one.result]
+            chosen = [label for each in answers if each.from_name == CONTROL for label in each.value.choices]
+        yield from ((_name(task.data or task), label) for label in chosen if label)
 
 
-def _name(data: Data) -> str:
-    """The path of an image, or what its address says about it."""
-    if data.path is not None:
-        return data.path
+def _name(image: _Image) -> str:
+    """The path of an image, or else the one in its address."""
+    if image.path is not None:
+        return image.path
     try:
-        address = urlsplit(data.image or "")
+        address = urlsplit(image.image or "")
     except ValueError:
-        return data.image or ""
+        return image.image or ""
     return parse_qs(address.query).get("d", [address.path])[0]
 
 

@@ -13,11 +13,11 @@ export function accuracyText({ accuracy: found, n_more_checks: more }) {
   return `Accuracy ${percent(found.accuracy)} (${range(found.low, found.high)}) from ${checks(found.n_checked, "random ")}; ${rest}`;
 }
 
-// What the confidences bring: the interval beside the one that the checks alone would give.
+// The interval of the checks alone, and how much the confidences narrow it.
 function gainText({ accuracy: found }) {
   if (!found) return "";
-  const plain = ` The checks alone give ${range(found.plain_low, found.plain_high)}`;
-  return found.length_ratio < 1 ? `${plain}: same checks, interval ${found.length_ratio.toFixed(2)} times as long.` : `${plain}.`;
+  const plain = ` From the checks alone the interval is ${range(found.plain_low, found.plain_high)}`;
+  return found.length_ratio < 1 ? `${plain}; with the confidences it is ${found.length_ratio.toFixed(2)} times as long.` : `${plain}.`;
 }
 
 // answer(action, base) sends one action and gives the status after it.
