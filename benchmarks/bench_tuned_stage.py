@@ -23,7 +23,7 @@ GOAL, TOLERANCE = 1.5, 1e-4
 
 
 def as_timm_has_it(backbone: Backbone) -> None:
-    backbone.cut.is_normed_conv = False  # type: ignore[attr-defined]
+    backbone.cut.norm, backbone.cut.is_averaged = None, False  # type: ignore[attr-defined]
     backbone.model.bn2.act.inplace = True
 
 

@@ -129,7 +129,9 @@ class Backbone(nn.Module):
                 parameter.copy_(state[name])
 
     def _tuned(self) -> dict[str, nn.Parameter]:
-        return {name: parameter for name, parameter in self.model.named_parameters() if parameter.requires_grad}
+        modules = ((path, self.model.get_submodule(path)) for path in self.cut.tuned)
+        every = (item for path, module in modules for item in module.named_parameters(path))
+        return {name: parameter for name, parameter in every if parameter.requires_grad}
 
     def full_state_dict(self) -> State:
         """An ordinary timm state dict, trained parameters in their places: usable without this library."""

@@ -55,10 +55,10 @@ def _on_all_cores(work: Any, items: list[Any]) -> list[Any]:
 
 def chunked_suffix(backbone: Backbone, stored: Stored) -> Float[Tensor, "batch dim"]:
     """`backbone.suffix`, the same to rounding and as differentiable in the tuned parameters."""
-    tuned = list(backbone.tuned_parameters())
     is_plain = backbone.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
     size = max(1, CHUNK // math.prod(stored[0].shape[1:-1]))
-    is_worth_it = isinstance(backbone.cut, LastStageCut) and len(stored[0]) > size and bool(tuned)
-    if not (is_plain and is_worth_it and torch.is_grad_enabled()):
+    is_worth_it = isinstance(backbone.cut, LastStageCut) and len(stored[0]) > size
+    tuned = list(backbone.tuned_parameters()) if is_plain and is_worth_it and torch.is_grad_enabled() else []
+    if not tuned:
         return backbone.suffix(stored)
     return _InChunks.apply(backbone, size, stored, *tuned)  # type: ignore[no-untyped-call]
