@@ -22,14 +22,14 @@ from justright.features.store import (
     read_header,
     write_store,
 )
-from justright.features.table import FeatureTable
+from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.utils.errors import DataError
 from justright.utils.parallel import Engine
 from justright.utils.remote import Place
 
 
 class StoresAndCache(FeatureCache):
-    """The cache of features, and before it feature stores that a user passes for the images of a run.
+    """The cache of features, which takes over those of stores that a user passes for the images of a run.
 
     All stores must come from the network of the run, and each must hold images of it. Images that they lack are
     computed.
@@ -49,34 +49,16 @@ class StoresAndCache(FeatureCache):
                 )
 
     def section(self, key: Mapping[str, Any], about: Mapping[str, str]) -> Section:
-        """The features of one network, by content."""
+        """The features of one network, with those of the stores."""
         section = super().section(key, about)
-        return _StoresAndSection(section, self.tables) if self.tables else section
-
-
-class _StoresAndSection(Section):
-    """Rows of stores, then those of a section of the cache."""
-
-    def __init__(self, cached: Section, tables: Sequence[FeatureTable]):
-        self.cached, self.tables = cached, tables
-        self.row_of = [{each: row for row, each in enumerate(digests(table.ids).tolist())} for table in tables]
-        self.add, self.flush = cached.add, cached.flush  # type: ignore[method-assign]
-
-    def holds(self, ids: Any, blocks: Sequence[int] | None = None) -> Any:
-        """Which of these images have features."""
-        is_stored = [any(each in row_of for row_of in self.row_of) for each in ids.tolist()]
-        return np.array(is_stored, dtype=bool) | self.cached.holds(ids)
-
-    def read(self, ids: Any) -> Any:
-        """Which of these images have features, and the features."""
-        is_found, cached = self.cached.read(ids)
-        rows = np.empty((len(ids), *self.tables[0].header.shape), self.tables[0].header.dtype)
-        rows[is_found] = cached
-        for table, row_of in zip(self.tables, self.row_of, strict=True):
-            there = {slot: row_of[each] for slot, each in enumerate(ids.tolist()) if each in row_of}
-            if there:
-                rows[list(there)], is_found[list(there)] = table.features[list(there.values())], True
-        return is_found, rows[is_found]
+        with section.lease():  # nothing is deleted, even if the cache is smaller than the stores
+            for table in self.tables:
+                ids = digests(table.ids)
+                for start in range(0, len(ids), BLOCK_ROWS):
+                    rows = start + np.flatnonzero(~section.holds(ids[start : start + BLOCK_ROWS]))
+                    section.add(ids[rows], np.asarray(table.features[rows]))
+            section.flush()
+        return section
 
 
 def expect_network(paths: Sequence[Place], backbone: Any) -> None:
