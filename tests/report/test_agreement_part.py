@@ -62,7 +62,7 @@ def test_agreement_is_that_of_loops(seed):
     assert pair.rand_index == pytest.approx(rand_index_as_loops(one, other))
 
 
-def test_other_names_and_numbers_of_new_clusters_change_nothing():
+def test_agreement_ignores_names_and_numbers_of_new_clusters():
     one, other = [0, 0, 1, 1, 2, 2], [2, 2, 0, 0, 1, 1]
     pair = pair_of(predictions_of(one), predictions_of(other))
     assert (pair.share, pair.rand_index) == (1.0, 1.0)
