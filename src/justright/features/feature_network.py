@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any, TypeAlias
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -51,8 +50,6 @@ class FeatureNetwork:
 
     def __call__(self, batch: Batch) -> Features:
         """The features of a batch, as they are stored."""
-        if not len(batch):
-            return np.empty((0, *self.shape), self.dtype)
         half = None if self.precision == "float32" else getattr(torch, self.precision)
         # autocast keeps norms, softmax and sums in float32, which half precision needs
         with torch.inference_mode(), torch.autocast(self.device.type, half) if half else nullcontext():
