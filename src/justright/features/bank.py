@@ -55,7 +55,7 @@ class DrawViews:
         places, numbers = task
         images, n_images = ImageSet(places, self.readers), len(places)
         views = self.drawer.draw(images, [*range(n_images)] * len(numbers), np.repeat(numbers, n_images).tolist())
-        return views.unflatten(0, (len(numbers), n_images)).numpy()
+        return views.view(len(numbers), n_images, *views.shape[1:]).numpy()
 
 
 @dataclass(frozen=True)
