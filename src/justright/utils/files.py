@@ -69,10 +69,9 @@ def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
 
 def expect_writable(path: Path) -> None:
     """Raise OSError if a file or folder cannot be created at this path."""
-    above = next((each for each in (path, *path.parents) if each.is_dir()), Path())
-    in_the_way = next((each for each in path.parents if each.exists() and not each.is_dir()), None)
-    if in_the_way is not None:
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(in_the_way))
+    above = existing(path if path.is_dir() else path.parent)
+    if not above.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(above))
     if not os.access(above, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(above))
 
