@@ -208,7 +208,7 @@ def test_resume_keeps_automatic_choices(split, tmp_path, home, monkeypatch):
     assert "Network: glyph_vit (it is here)." in done.stderr
     assert "44 labeled images take long." in done.stderr
     about = RunFolder(tmp_path / "run").about
-    assert (about["spec"]["backbone"], about["asked"]["network"]) == ("glyph_vit", "auto: it is here")
+    assert (about["spec"]["backbone"], about["request"]["network"]) == ("glyph_vit", "auto: it is here")
     monkeypatch.setattr(automatic, "choose_backbone", chosen("dinov2_vitb14"))
     monkeypatch.setattr(automatic, "choose_device", chosen("cuda"))
     done = invoke(words)

@@ -158,7 +158,7 @@ def _finished(make: Callable[[], Run]) -> RunFolder:
     """The finished run. Resumes it if it was stopped; otherwise removes everything in its folder and starts."""
     run = make()
     path = run.folder.path
-    if _is_stopped(path, run.asked["print"]):
+    if _is_stopped(path, run.request["print"]):
         try:
             return run.all(is_owned=True)
         except DegenerateError:
@@ -175,7 +175,7 @@ def _is_stopped(path: Path, fingerprint: str) -> bool:
         about = RunFolder.open(path).about
     except JustrightError:
         return False
-    return about.get("asked", {}).get("print") == fingerprint and not about["is_finished"]
+    return about.get("request", {}).get("print") == fingerprint and not about["is_finished"]
 
 
 def _remove(paths: Iterable[Path]) -> None:

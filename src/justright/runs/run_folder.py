@@ -34,7 +34,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 from jaxtyping import Float
 
 from justright.data import ImageSet, open_images
@@ -63,7 +62,6 @@ _log = logging.getLogger(__name__)
 
 FORMAT = "justright run 1"
 DOUBTS = "doubts.json"
-CONTENT_ID = "^[0-9a-f]{32}$"
 REMADE = (  # what a run that is started again computes again
     "target.parquet", "pool.parquet", "left_out.csv", "weights.parquet", "weights.classes.parquet", "count.json",
     "diagnosis.json", "tuned.npy", "predictions.parquet", "predictions.csv", CLUSTERS, DOUBTS, "scores.json",
@@ -97,6 +95,8 @@ class RunFolder:
                 expected=f'a folder with run.json of "{FORMAT}"',
                 advice="justright discover --out makes one",
             )
+        if "asked" in about:  # runs of earlier versions
+            about["request"] = about.pop("asked")
         return about
 
     def save_about(self, about: dict[str, Any]) -> None:
@@ -162,11 +162,7 @@ class RunFolder:
     def _images(self, name: str) -> ImageSet:
         path = self._checked(name)
         images, saved = open_images(path), read_table(path)
-        if CONTENT in saved.column_names:
-            return images.with_content(saved[CONTENT])
-        # runs of earlier versions: where nobody gave an id it was made of the content
-        ids = images.table["id"]
-        return images.with_content(pc.if_else(pc.match_substring_regex(ids, CONTENT_ID), ids, ""))
+        return images.with_content(saved[CONTENT]) if CONTENT in saved.column_names else images
 
     @cached_property
     def predictions(self) -> Predictions:
