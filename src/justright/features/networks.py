@@ -77,10 +77,10 @@ def architecture_in(path: Path) -> str | None:
     """The architecture that timm wrote beside a checkpoint; None if there is none."""
     config = path / "config.json"
     try:
-        found = parsed_json(config.read_bytes()).get("architecture") if config.exists() else None
-        if found is None or isinstance(found, str):
-            return found
-        raise ValueError(f"its architecture is {found!r}")
+        architecture = parsed_json(config.read_bytes()).get("architecture") if config.exists() else None
+        if architecture is None or isinstance(architecture, str):
+            return architecture
+        raise ValueError(f"its architecture is {architecture!r}")
     except (OSError, ValueError, AttributeError) as error:
         raise CheckpointError(f"{config} cannot be read: {error}", expected="what timm wrote") from error
 
@@ -146,11 +146,11 @@ def positions_for(
         raise CheckpointError(f"position embeddings for {n_old} patches", expected="a square grid of patches")
     square = positions[:, n_prefix:].float().reshape(1, side, side, -1).permute(0, 3, 1, 2)
     if antialiased:
-        turned = interpolate(square, size=grid, mode="bicubic", antialias=True)
+        resized = interpolate(square, size=grid, mode="bicubic", antialias=True)
     else:
         factors = tuple((new + 0.1) / side for new in grid)
-        turned = interpolate(square, scale_factor=factors, mode="bicubic")
-    patches = turned.permute(0, 2, 3, 1).flatten(1, 2).to(positions.dtype)
+        resized = interpolate(square, scale_factor=factors, mode="bicubic")
+    patches = resized.permute(0, 2, 3, 1).flatten(1, 2).to(positions.dtype)
     return torch.cat([positions[:, :n_prefix], patches], dim=1)
 
 
