@@ -221,7 +221,7 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
             plan = replace(plan, rates=rates[spec.method])
             seconds += START_SECONDS + sum(plan.seconds()[stage] for stage in ("estimate", "train"))
             view_seed = spec.seed if getattr(plan.config, "views_by_seed", False) else 0
-            files = [file for file in plan.files() if file.stage == "bank"]
+            files = [file for file in plan.files() if file.stage == "views"]
             for n_views, file in zip(plan.stored_views().values(), files, strict=True):
                 banks[file.what, view_seed] = n_views * work.n_images * plan.rates.view, file.n_bytes
         n_runs += len(runs)

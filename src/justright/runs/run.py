@@ -203,7 +203,7 @@ class Run:
             try:
                 doubt = k_note(n_given, self._estimate(name, pool, target))
             except DegenerateError as error:
-                doubt = f"--k {n_given:,} was not checked: {error}"
+                doubt = f"--k {n_given:,} was not checked: {error.problem}"
             if doubt:
                 _log.warning("%s.", doubt)  # now, because training may take long
                 self.notes.append(doubt)
@@ -288,7 +288,7 @@ class Run:
             self.check = frozen_check(*inputs, simple)
             self.notes.append(self.check.note(self.spec.method))
         except DegenerateError as error:
-            self.notes.append(f"not checked against {FROZEN}: {error}")
+            self.notes.append(f"not checked against {FROZEN}: {error.problem}")
             return None
         # only after the check: whether the truth is known must not change it
         return simple_results(*inputs, own) if simple is None and self._truth() is not None else simple

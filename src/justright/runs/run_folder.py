@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from jaxtyping import Float
 
 from justright.data import ImageSet, open_images
@@ -62,6 +63,7 @@ _log = logging.getLogger(__name__)
 
 FORMAT = "justright run 1"
 DOUBTS = "doubts.json"
+CONTENT_ID = "^[0-9a-f]{32}$"
 REMADE = (  # what a run that is started again computes again
     "target.parquet", "pool.parquet", "left_out.csv", "weights.parquet", "weights.classes.parquet", "count.json",
     "diagnosis.json", "tuned.npy", "predictions.parquet", "predictions.csv", CLUSTERS, DOUBTS, "scores.json",
@@ -162,7 +164,11 @@ class RunFolder:
     def _images(self, name: str) -> ImageSet:
         path = self._checked(name)
         images, saved = open_images(path), read_table(path)
-        return images.with_content(saved[CONTENT]) if CONTENT in saved.column_names else images
+        if CONTENT in saved.column_names:
+            return images.with_content(saved[CONTENT])
+        # runs of earlier versions: where nobody gave an id it was made of the content
+        ids = images.table["id"]
+        return images.with_content(pc.if_else(pc.match_substring_regex(ids, CONTENT_ID), ids, ""))
 
     @cached_property
     def predictions(self) -> Predictions:
