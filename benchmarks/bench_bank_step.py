@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from measuring import Took, blurred_noise, timed
+from measuring import Timing, blurred_noise, timed
 from random_vit import random_vit
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
@@ -86,7 +86,7 @@ def main() -> None:
             "bank, timed": (quick, lambda: quick.suffix(bank.batch(rows, views)), 10),
         }
         optimizers = {name: sgd(side[0]) for name, side in sides.items()}
-        runs: dict[str, list[Took]] = {name: [] for name in sides}
+        runs: dict[str, list[Timing]] = {name: [] for name in sides}
         for _ in range(options.rounds):  # in turns, so that a busy machine is busy for both
             for name, (_, features, n_steps) in sides.items():
                 runs[name] += [timed(partial(step, features, optimizers[name])) for _ in range(n_steps)]

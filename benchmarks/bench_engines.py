@@ -1,9 +1,9 @@
-"""One streaming selection in this process, in several processes and on Ray: seconds, and the difference of the weights.
+"""Time one streaming selection in this process, in several processes and on Ray, and compare the weights.
 
 Run: PYTHONPATH=src python benchmarks/bench_engines.py
-Features lie in files, as stores have them, in half precision; the pool has as many images as the target. Opening an
-engine is timed apart: it costs the same whatever the data. Ray is left out where it is not installed; "default" is what
-`fit_stream` does without an engine.
+Features are read from files in half precision, as from stores; pool and target have the same number of images. Starting
+an engine is timed separately, because it does not depend on the data. Ray is skipped if it is not installed. "default"
+is `fit_stream` without an engine.
 """
 
 from __future__ import annotations

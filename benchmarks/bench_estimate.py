@@ -1,13 +1,12 @@
-"""K by search on 6,000 x 768 against the same search with a fresh scikit-learn fit per K; K by split and merge.
+"""Time the search for K on 6,000 x 768 features against the same search with a new scikit-learn fit for each K.
 
     python benchmarks/bench_estimate.py
 
-200 classes, K searched from the number of labeled classes up to 1,000. One thread on every side and seconds of the
-processor, so that a busy machine counts for little. Two kinds of draws. In the first, classes lie so far apart that
-every start finds them, and nearly all of them are labeled: the data determine K, and both searches must name it, in
-every draw. In the second, classes overlap and half of them are labeled: the accuracy is nearly level around the truth,
-and the luck of k-means moves K on either side, ours as well as theirs. The first kind was chosen after the second
-disagreed; what both sides share is a K that the data tell, not one that they leave open.
+200 classes; K is searched between the number of labeled classes and 1,000. One thread, CPU seconds. There are two kinds
+of draws. Where classes are far apart and nearly all of them are labeled, both searches must find the true K in every
+draw. Where classes overlap and half of them are labeled, accuracy hardly depends on K near the truth, so either search
+may be off. The first kind was added because the searches disagreed on the second. Estimation by split and merge is
+timed too.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Extraction against a plain loop over a DataLoader with the same network, and its memory as the images grow.
+"""Time extraction against a plain DataLoader loop with the same network, and measure memory for more images.
 
     python benchmarks/bench_extract.py            both
-    python benchmarks/bench_extract.py speed      only images a second
-    python benchmarks/bench_extract.py memory     only the peak for 10,000 and 100,000 images
+    python benchmarks/bench_extract.py speed      only images per second
+    python benchmarks/bench_extract.py memory     only peak memory for 10,000 and 100,000 images
 
-Ratios are taken within a round, the ways in turn, so that other load on the machine meets all of them. It does not hurt
-all alike: cores that wait for each other at every operation lose most. The processor time an image costs says more.
-Leave OMP_WAIT_POLICY unset: `passive` slows the plain loop down, and the ratio would flatter.
+The versions take turns, and ratios are taken within a round, so that other load affects all of them. It does not affect
+them equally: cores that wait for each other at every operation lose most. CPU seconds per image are more reliable.
+Leave OMP_WAIT_POLICY unset: `passive` slows the plain loop down, and the ratio would look too good.
 """
 
 from __future__ import annotations

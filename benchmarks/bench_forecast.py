@@ -1,9 +1,9 @@
-"""Compare estimated and real time of four kinds of runs, by stage.
+"""Compare estimated and actual time of four kinds of runs, by stage.
 
 k-means; SimGCD with a conv net, whose heads are trained first; SimGCD with the embedded ViT; GCD with two seeds. Photos
-are drawn characters as JPEGs of 500 x 375 pixels. Each run starts with an empty cache, and is forecast right before it
-starts. Where K is estimated, as it is here, the forecast is made again with the K that was found: the second line.
-On a machine that does other work as well the ratio tells little; the load is printed.
+are drawn characters as JPEGs of 500 x 375 pixels. Each run starts with an empty cache, and its time is estimated right
+before. K is estimated in these runs, so the second line is an estimate of the time with that K.
+On a busy machine the ratio means little; the load is printed.
 Run: python benchmarks/bench_forecast.py --images 600
 """
 

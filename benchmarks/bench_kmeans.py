@@ -1,13 +1,12 @@
-"""Semi-supervised k-means against the public algorithm written plainly, and against scikit-learn without labels.
+"""Time semi-supervised k-means against a plain version of the public algorithm, and scikit-learn's without labels.
 
     python benchmarks/bench_kmeans.py [cub|large]
 
-cub is 6,000 x 768 with K = 200, large is 50,000 x 768 with K = 1,000. One thread on every side and seconds of the
-processor, so that a busy machine counts for little. The plain way: distances to one cluster after the other, means in
-a loop over clusters, and k-means++ that computes all distances anew for each centroid it draws, as the public code
-does. At cub size one restart of it is run to its end; at large size its columns of distances are counted and
-multiplied by the measured time of one, the means left out. A kinder plain way, which remembers the least distance
-while it seeds, is given beside it. Same draws, so both sides start from the same centroids.
+cub is 6,000 x 768 with K = 200, large is 50,000 x 768 with K = 1,000. One thread, CPU seconds. The plain version
+computes distances one cluster at a time, means in a loop over clusters, and in k-means++ all distances again for each
+new centroid, as the public code does. At size cub one restart of it is run; at size large its time is the number of
+distance columns times the measured time of one, without the means. A second plain version keeps the smallest distance
+while seeding. All draw the same random numbers, so they start from the same centroids.
 """
 
 from __future__ import annotations

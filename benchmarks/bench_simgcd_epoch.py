@@ -1,11 +1,10 @@
-"""One epoch of SimGCD from the view bank, through our own loop, against the public recipe on the same batches.
+"""One epoch of SimGCD from the view bank against the public recipe on the same batches.
 
-The recipe: every step pushes both views through all blocks, the frozen ones without gradients, the last one forward and
-backward, then the heads and the losses, then SGD. Its views are handed to it ready drawn, which flatters it.
-Ours is `discovery.loop.Training`, with everything around a step that a run has: batches, reading the bank, checks,
-records. Heads, losses, optimizer and images are the same; heads are as wide as published. The network is a ViT-B/14
-with random parameters at 224 pixels. Building the bank is told apart: it is paid once for all epochs, selectors,
-methods and seeds.
+The recipe: each step passes both views through all blocks, the frozen ones without gradients, the last one forward and
+backward, then heads, losses and SGD. Its views are drawn beforehand and not timed, which favors it. Ours is
+`discovery.loop.Training` with all that a run does around a step: batches, reading the bank, checks, metrics. Heads (as
+wide as published), losses, optimizer and images are the same. The network is a ViT-B/14 with random parameters at 224
+pixels. Building the bank is timed separately: it is done once for all epochs, selectors, methods and seeds.
 Run: python benchmarks/bench_simgcd_epoch.py
 """
 

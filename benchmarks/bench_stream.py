@@ -1,8 +1,8 @@
-"""Beta over 2 million features in shards: 1 million of the pool, 1 million of the target, never all in memory.
+"""Select with Beta from 2 million features in shards, 1 million each of pool and target, never all in memory.
 
 Run: PYTHONPATH=src python benchmarks/bench_stream.py
-Shards are drawn when they are read: one block of noise, moved anew for each shard, so that drawing costs little. The
-growth of the process beyond what importing took should stay below 1 GB.
+Shards are generated when they are read, from one block of noise with another offset each, so that generating is cheap.
+Memory should grow by less than 1 GB after the imports.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""A step through the tuned part of EfficientNet-Lite0, forward and backward, in three forms.
+"""One training step through the tuned part of EfficientNet-Lite0, forward and backward, in three versions.
 
-"stage": the last stage and the convolution after it, as timm has them: all views in one pass, each batch norm an
-operation of its own, every operation shared by all threads. "timm": the same for the convolution alone, which is what
-is tuned here. "ours": that with its batch norm in one operation (`normed_conv` in features/cuts.py), some views at a
-time, each such chunk on one core (features/chunked_suffix.py); the gradients of the last two are compared. All
-take turns in one process, so that other load on the machine hits them alike; both the seconds of the clock and those of
-the processor are told.
+"stage": the last stage and the convolution after it, as in timm: all views in one pass, each batch norm a separate
+operation, every operation on all threads. "timm": the same for the convolution alone, which is what is tuned here.
+"ours": convolution and batch norm in one operation (`normed_conv` in features/cuts.py), views in chunks, each chunk on
+one core (features/chunked_suffix.py). The gradients of the last two are compared. All take turns in one process, so
+that other load affects them equally; wall-clock and CPU seconds are printed.
 Run: python benchmarks/bench_tuned_stage.py
 """
 

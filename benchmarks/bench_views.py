@@ -1,7 +1,7 @@
-"""Weak and strong views per image and thread: torch by hand (ours), torchvision v2 on tensors, torchvision on PIL.
+"""Time weak and strong views, per image and thread: our torch code, torchvision v2 on tensors, torchvision on PIL.
 
-kornia and albumentations take part where they are installed. All start from the same decoded 500 x 375 image and end
-with a normalized float tensor of 224 x 224. Run: python benchmarks/bench_views.py
+kornia and albumentations are included if they are installed. All start from the same decoded 500 x 375 image and return
+a normalized float tensor of 224 x 224. Run: python benchmarks/bench_views.py
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""An upper bound for the speed of a frozen ViT on one CPU core: a step compared with its matrix products alone.
+"""An upper bound for the speed of a frozen ViT on one CPU core: time of a forward pass over that of its products.
 
     python benchmarks/bench_vit_bound.py                    ViT-S/14, ViT-B/14, ViT-B/16 and the embedded ViT
     python benchmarks/bench_vit_bound.py dinov2_vits14      only that one
 
-A runtime can spare what lies between the products: copies, norms, softmax, GELU, fresh memory. The products stay. So
-they are multiplied alone, into memory that is there, each shape by torch or by numpy, whichever is quicker at it; those
-of attention are counted at the best pace of any shape, since small ones are far from it in every library. The time of
-the step over that is what no runtime can pass that multiplies no faster than these libraries; openvino shows what one
-does. Parameters are random where no checkpoint is embedded: they do not change the time.
+A faster runtime can save copies, norms, softmax, GELU and allocations, but not the matrix products. So the products are
+timed alone, into allocated memory, each shape with torch or numpy, whichever is faster; those of attention count at the
+best speed of any shape, because small products are slow in every library. The ratio is the largest speedup that a
+runtime with products as fast as these can reach; openvino is timed as an example. Parameters are random unless a
+checkpoint is embedded; they do not change the time.
 
-Step, openvino and all products of a step take turns in one process, in processor seconds. Ratios are taken within a
-round, and their median counts: other load on the machine slows all of them, though not to the same degree.
+All take turns in one process, in CPU seconds. Ratios are taken within a round, and the median is printed, because other
+load slows all of them, though not equally.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Problems with known K for `study_counts.py`: development problems, test problems, and new draws of these.
+"""Problems with known K for `study_counts.py`: for development, for testing, and new draws of the test problems.
 
-Drawn characters need nothing. Photos come as features, one store a data set, from a folder; without it they are left
-out. No script and no data set whose classes are counted is in both parts.
+Drawn characters need no files. Photos are read as features from a folder, one store per data set; without the folder
+they are skipped. No script or data set is in both the development and the test part.
 """
 
 from __future__ import annotations

@@ -13,35 +13,32 @@ import numpy as np
 from PIL import Image
 
 
-class Took(NamedTuple):
-    """How many seconds something took by the clock and of the processor, and what came of it.
-
-    Other work on the machine stretches the clock only.
-    """
+class Timing(NamedTuple):
+    """Wall-clock seconds, CPU seconds and the result of a call. Other load on the machine affects only the first."""
 
     clock: float
     processor: float
     value: Any
 
 
-def timed(work: Callable[[], Any], n_times: int = 1) -> Took:
-    """The seconds of all times together, and what came of the last one."""
+def timed(work: Callable[[], Any], n_times: int = 1) -> Timing:
+    """The total seconds of all calls, and the result of the last one."""
     clock, processor, value = time.perf_counter(), time.process_time(), None
     for _ in range(n_times):
         value = work()
-    return Took(time.perf_counter() - clock, time.process_time() - processor, value)
+    return Timing(time.perf_counter() - clock, time.process_time() - processor, value)
 
 
 def in_turns(
     ways: Mapping[str, Callable[[], Any]], n_rounds: int, n_unmeasured: int = 0, n_times: int = 1
-) -> dict[str, list[Took]]:
-    """Every way in every round, so that a busy machine is busy for all of them; the first rounds may only warm up."""
+) -> dict[str, list[Timing]]:
+    """Call each function once per round, so that other load affects all of them; the first rounds may be a warm-up."""
     rounds = [{name: timed(work, n_times) for name, work in ways.items()} for _ in range(n_unmeasured + n_rounds)]
     return {name: [each[name] for each in rounds[n_unmeasured:]] for name in ways}
 
 
 def peak_mb() -> float:
-    """The most memory that this process had."""
+    """Peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -50,7 +47,7 @@ def load() -> str:
 
 
 def options(about: str | None, **defaults: Any) -> argparse.Namespace:
-    """What the command line says, by the names and types of the defaults."""
+    """Parse the command line; names and types are those of the defaults."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     for name, default in defaults.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default, help=" ")
@@ -58,5 +55,5 @@ def options(about: str | None, **defaults: Any) -> argparse.Namespace:
 
 
 def blurred_noise(rng: np.random.Generator, cells: tuple[int, int], size: tuple[int, int]) -> Image.Image:
-    """Smooth colors, as photos have them: so many rows and columns of noise, brought to this width and height."""
+    """Smooth colors as in photos: `cells` rows and columns of noise, resized to this width and height."""
     return Image.fromarray(rng.integers(0, 256, (*cells, 3), dtype=np.uint8)).resize(size, Image.Resampling.BICUBIC)

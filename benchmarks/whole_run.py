@@ -1,9 +1,9 @@
-"""A whole run as a new user starts it: 1,987 photos, 443 labeled ones of 30 classes, a pool of 1,188; seconds a stage.
+"""Time a whole run by stage, as a new user starts it: 1,987 photos, 443 labeled ones of 30 classes, a pool of 1,188.
 
-With --data the photos come from zips in a folder, each with images in a folder a class: cub200.zip for photos and
-labeled ones, pets37.zip for the pool. Without it drawn characters are written as JPEGs of 500 x 375 pixels. The run is
-a process of its own with an empty cache. Prints wall-clock and CPU seconds and the load: on a
-busy machine only CPU seconds are comparable.
+With --data the photos come from zips in a folder, with one folder per class: cub200.zip for the photos and the labeled
+ones, pets37.zip for the pool. Without it drawn characters are written as JPEGs of 500 x 375 pixels. The run is a
+separate process with an empty cache. Prints wall-clock and CPU seconds and the load; on a busy machine only CPU seconds
+are comparable.
 Run: python benchmarks/whole_run.py --data FOLDER
 """
 
