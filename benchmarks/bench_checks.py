@@ -30,26 +30,26 @@ def area_under_curve(is_right: np.ndarray, confidence: np.ndarray) -> float:
 
 
 def main() -> None:
-    asked = options(__doc__, images=2000, accuracy=0.65, reviews=300)
-    none_given = np.zeros(asked.images, dtype=bool)
-    print(f"{asked.images:,} images, {asked.accuracy:.0%} right, {asked.reviews} reviews a line")
+    args = options(__doc__, images=2000, accuracy=0.65, reviews=300)
+    none_given = np.zeros(args.images, dtype=bool)
+    print(f"{args.images:,} images, {args.accuracy:.0%} right, {args.reviews} reviews a line")
     print(f"{'confidence':22} {'AUC':>5} {'guess':>6} {'checks':>6} {'covered':>8} {'plain':>6} {'ratio':>6}")
     for sharpness, spread in SPREADS.items():
         rng = np.random.default_rng(0)
-        chance = rng.beta(asked.accuracy / spread, (1 - asked.accuracy) / spread, asked.images)
-        is_right = rng.random(asked.images) < chance
+        chance = rng.beta(args.accuracy / spread, (1 - args.accuracy) / spread, args.images)
+        is_right = rng.random(args.images) < chance
         truth = is_right.mean()
         for distortion, distort in DISTORTIONS.items():
             confidence = distort(chance)
             auc, guess = area_under_curve(is_right, confidence), forecast_checks(confidence)
             for n_checks in (15, 30, 60, 120, 240):
-                found = []
-                for seed in range(asked.reviews):
+                estimates = []
+                for seed in range(args.reviews):
                     rows = draw_order(confidence, none_given, seed, 1)[:n_checks]
-                    found.append(estimate_accuracy(rows, is_right[rows], asked.images, confidence=confidence))
-                covered = np.mean([each.low <= truth <= each.high for each in found])
-                plain = np.mean([each.plain_low <= truth <= each.plain_high for each in found])
-                ratio = np.mean([each.length_ratio for each in found])
+                    estimates.append(estimate_accuracy(rows, is_right[rows], args.images, confidence=confidence))
+                covered = np.mean([each.low <= truth <= each.high for each in estimates])
+                plain = np.mean([each.plain_low <= truth <= each.plain_high for each in estimates])
+                ratio = np.mean([each.length_ratio for each in estimates])
                 name = f"{sharpness}, {distortion}"
                 print(f"{name:22} {auc:5.2f} {guess:6} {n_checks:6} {covered:8.1%} {plain:6.1%} {ratio:6.2f}")
 

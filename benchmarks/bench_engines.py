@@ -63,12 +63,12 @@ def main() -> None:
             with opened(args.workers) as engine:
                 list(engine(abs, range(args.workers)))  # so that workers are there before the clock starts
                 print(f"{name:10} opened in {time.perf_counter() - start:5.1f} s")
-                for said, selector in selectors.items():
+                for what, selector in selectors.items():
                     fit = partial(selector.fit_stream, labeled, unlabeled, engine=engine)
                     seconds, _, fitted = timed(fit)
                     weight = fitted.class_weight_
-                    apart = np.abs(weight - here.setdefault(said, weight)).max()
-                    print(f"{name:10} {said:13} {seconds:5.1f} s, largest difference to local {apart:.1e}")
+                    apart = np.abs(weight - here.setdefault(what, weight)).max()
+                    print(f"{name:10} {what:13} {seconds:5.1f} s, largest difference to local {apart:.1e}")
 
 
 if __name__ == "__main__":

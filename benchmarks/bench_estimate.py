@@ -41,8 +41,8 @@ def search_with_scikit_learn(x: Any, labels: Any) -> tuple[int, int]:
     known = labels >= 0
 
     def count(k: int) -> tuple[int, Counts]:
-        found = KMeans(k, random_state=0).fit(x).labels_
-        return k, Counts.of(labels[known], found[known].astype(np.int64))
+        clusters = KMeans(k, random_state=0).fit(x).labels_
+        return k, Counts.of(labels[known], clusters[known].astype(np.int64))
 
     seen = _brent(count, len(np.unique(labels[known])), MAX_K)
     return _best({k: match_counts(counts).accuracy for k, counts in seen.items()}), len(seen)

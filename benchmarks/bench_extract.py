@@ -151,7 +151,7 @@ def speed(n_rounds: int) -> None:
 
 
 class Shades:
-    """As many tiny pictures as wanted, made when asked for."""
+    """Tiny images, generated when they are read."""
 
     def __init__(self, n: int):
         self.n = n

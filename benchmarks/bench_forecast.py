@@ -57,7 +57,7 @@ def compare(name: str, spec: RunSpec, photos: Path, out: Path) -> float:
     known = replace(first, work=Work.of(problem, replace(spec, n_target=about["n_target"])))
     print(f"{name}: measured in {measuring:.1f} s, {load()}; {known.steps_text()}")
     for when, plan in (("at first", first), (f"K = {about['n_target']}", known)):
-        print(f"  forecast {when}: {said(plan)}")
+        print(f"  forecast {when}: {plan_text(plan)}")
     real = sum(seconds.values())
     print(f"  reality: {', '.join(f'{stage} {spent:.1f} s' for stage, spent in seconds.items())}")
     ratio = sum(known.seconds().values()) / real
@@ -65,16 +65,16 @@ def compare(name: str, spec: RunSpec, photos: Path, out: Path) -> float:
     return ratio
 
 
-def said(plan: CostPlan) -> str:
+def plan_text(plan: CostPlan) -> str:
     return ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in plan.seconds().items())
 
 
 def main() -> None:
-    asked = options(__doc__, images=600, classes=40, kind="")
+    args = options(__doc__, images=600, classes=40, kind="")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        draw_photos(folder, asked.images, asked.classes)
-        kinds = {name: spec for name, spec in KINDS.items() if asked.kind.lower() in name.lower()}
+        draw_photos(folder, args.images, args.classes)
+        kinds = {name: spec for name, spec in KINDS.items() if args.kind.lower() in name.lower()}
         ratios = [compare(name, spec, folder, folder / str(place)) for place, (name, spec) in enumerate(kinds.items())]
     worst = max(max(ratio, 1 / ratio) for ratio in ratios)
     print(f"{load()}; off by a factor of {worst:.2f} at most; goal: {GOAL} on an idle machine")

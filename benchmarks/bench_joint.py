@@ -24,26 +24,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=1_000_000)
     parser.add_argument("--noise", type=float, default=1.6, help="spread of a category beside that of their centers")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     centers = np.random.default_rng(0).normal(size=(N_CATEGORIES, DIM)).astype(np.float32)
 
     def seen(y: np.ndarray, seed: int) -> Seen:
         rng = np.random.default_rng(seed)
-        frozen, tuned = (centers[y] + asked.noise * rng.normal(size=(len(y), DIM)).astype(np.float32) for _ in range(2))
+        frozen, tuned = (
+            centers[y] + options.noise * rng.normal(size=(len(y), DIM)).astype(np.float32) for _ in range(2)
+        )
         return Seen(frozen, [tuned], [probabilities(tuned @ centers.T / DIM, 0.1)])
 
     def classes(rows: np.ndarray) -> np.ndarray:
         return rows * 7919 % N_CATEGORIES
 
     labels = np.repeat(np.arange(N_KNOWN), PER_CLASS)
-    started, given = time.perf_counter(), np.full(asked.images, -1)
+    started, given = time.perf_counter(), np.full(options.images, -1)
     labeled = seen(labels, 1)
     answer = joint_answer(labeled, labels, lambda rows: seen(classes(rows), int(rows[0])), given, N_CATEGORIES, 0.1)[1]
     seconds = time.perf_counter() - started
-    y = classes(np.arange(asked.images))
+    y = classes(np.arange(options.images))
     right = match_counts(Counts.of(y, answer.category)).to_classes(answer.category) == y
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{asked.images:,} images: {seconds:.0f} s, {memory:,.0f} MB at most, {right.mean():.1%} right")
+    print(f"{options.images:,} images: {seconds:.0f} s, {memory:,.0f} MB at most, {right.mean():.1%} right")
 
 
 if __name__ == "__main__":

@@ -54,8 +54,8 @@ def main() -> None:
         medians = {n: np.median([(each.clock, each.processor) for each in runs], axis=0) for n, runs in took.items()}
         pairs = zip(took["timm"][-1].value, took["ours"][-1].value, strict=True)
         apart = max(float((one - other).abs().max() / one.abs().max()) for one, other in pairs)
-        said = ", ".join(f"{n} {m[0]:.2f} s ({m[1]:.2f} of the processor)" for n, m in medians.items())
-        print(f"{side} pixels, {batch} images x 2 views, {args.threads} threads, {load()}: {said}")
+        seconds = ", ".join(f"{n} {m[0]:.2f} s ({m[1]:.2f} of the processor)" for n, m in medians.items())
+        print(f"{side} pixels, {batch} images x 2 views, {args.threads} threads, {load()}: {seconds}")
         ratio, same = (medians[name][1] / medians["ours"][1] for name in ("stage", "timm"))
         is_met = ratio >= GOAL and apart <= TOLERANCE
         print(

@@ -78,11 +78,11 @@ def settings(part: str, n_own: int, n_pool: int, has_photos: bool) -> list[Setti
     """So many problems with own labeled classes and with a pool alone; every other source is characters."""
     photos = list(PHOTOS[_sources(part)].items()) if has_photos else []
     sources = [("characters", "characters"), *photos]
-    found = []
+    drawn = []
     for place in range(n_own + n_pool):
         draw = generator(SEEDS[part], "setting", place)
         source, pool = sources[place % len(sources)]
-        found.append(
+        drawn.append(
             Setting(
                 part,
                 source,
@@ -95,7 +95,7 @@ def settings(part: str, n_own: int, n_pool: int, has_photos: bool) -> list[Setti
                 seed=place,
             )
         )
-    return found
+    return drawn
 
 
 class Bank:

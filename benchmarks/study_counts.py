@@ -31,7 +31,7 @@ from justright.runs.counting import k_note
 from justright.utils.files import write_text
 
 SHOWN = ("combined", "mixture", "labeled-search")
-GIVEN = (0.5, 0.7, 1.0, 1.3, 2.0)  # what `discover --k` may be told, as a multiple of the true K
+GIVEN = (0.5, 0.7, 1.0, 1.3, 2.0)  # what `discover --k` may be given, as a multiple of the true K
 N_AXES = 128
 N_OWN, N_POOL = {"chosen": 60, "judged": 32, "judged again": 32}, {"chosen": 40, "judged": 20, "judged again": 0}
 
@@ -64,15 +64,15 @@ def counted(setting: Setting, drawn: Drawn) -> dict[str, Any]:
 
 def line(record: dict[str, Any]) -> str:
     """One problem as a line of the table."""
-    said = [f"{name} {_text(record[name], record['n_categories'])}" for name in SHOWN if name in record]
+    lines = [f"{name} {_text(record[name], record['n_categories'])}" for name in SHOWN if name in record]
     what = f"{record['source'][:22]:22} {record['images']:5} images {record['labeled_classes']:3} labeled classes"
     flags = f"{'uneven' if record['is_uneven'] else '':6} {'pool' if record['pool'] else record['old_share']!s:4}"
-    return f"{what} {flags} K {record['n_categories']:3}: {', '.join(said)} ({record['seconds']} s)"
+    return f"{what} {flags} K {record['n_categories']:3}: {', '.join(lines)} ({record['seconds']} s)"
 
 
 def summary(records: list[dict[str, Any]]) -> list[str]:
     """Mean absolute error and coverage by part and kind of problem."""
-    said = []
+    lines = []
     for part in N_OWN:
         for kind in ("own labels", "pool alone"):
             some = [each for each in records if each["part"] == part and bool(each["pool"]) == (kind == "pool alone")]
@@ -83,14 +83,14 @@ def summary(records: list[dict[str, Any]]) -> list[str]:
                 off = [abs(k - true) / true for (k, *_), true in of_counter]
                 n_held = sum(low <= true <= high for (_, low, high), true in of_counter)
                 width = [high / low for (_, low, high), _ in of_counter]
-                said.append(
+                lines.append(
                     f"{part}, {kind}, {name}: off by {np.mean(off):.1%}, held in {n_held} of {len(off)} "
                     f"({n_held / len(off):.0%}), high / low {np.median(width):.2f}"
                 )
                 if name == "combined":
                     doubted = {by: sum(_is_doubted(by * true, each) for each, true in of_counter) for by in GIVEN}
-                    said.append(f"  doubted where `discover --k` is told a multiple of K: {doubted}")
-    return said
+                    lines.append(f"  doubted where `discover --k` is given a multiple of K: {doubted}")
+    return lines
 
 
 def _is_doubted(given: float, estimate: list[int]) -> bool:
@@ -101,7 +101,7 @@ def suggested(records: list[dict[str, Any]]) -> list[str]:
     """Constants of CombinedCounter from problems that may be chosen on."""
     own = [each for each in records if each["part"] == "chosen" and not each["pool"]]
     pool = [each for each in records if each["part"] == "chosen" and each["pool"]]
-    said = [f"spread_share {_share(own):.2f}, with labeled-search beside {_shares_of_three(own)}"]
+    lines = [f"spread_share {_share(own):.2f}, with labeled-search beside {_shares_of_three(own)}"]
     off = []
     for source in sorted({each["source"] for each in own}):
         share = _share([each for each in own if each["source"] != source])
@@ -110,11 +110,11 @@ def suggested(records: list[dict[str, Any]]) -> list[str]:
             few = FEW_CLASSES / each["labeled_classes"] + FEW_IMAGES * math.exp(log_k) / each["images"]
             apart = abs(math.log(each["parts"]["spread"] / each["parts"]["mixture"]))
             off.append(abs(log_k - math.log(each["n_categories"])) / (1 + few + DISAGREEMENT * apart))
-    said.append(f"error {np.quantile(off, 0.975):.3f} (at 90 %: {np.quantile(off, 0.9):.3f})")
+    lines.append(f"error {np.quantile(off, 0.975):.3f} (at 90 %: {np.quantile(off, 0.9):.3f})")
     if pool:
         log_off = [abs(math.log(each["parts"]["spread"] / each["n_categories"])) for each in pool]
-        said.append(f"pool error {np.quantile(log_off, 0.95):.2f} (at 90 %: {np.quantile(log_off, 0.9):.2f})")
-    return said
+        lines.append(f"pool error {np.quantile(log_off, 0.95):.2f} (at 90 %: {np.quantile(log_off, 0.9):.2f})")
+    return lines
 
 
 def _share(records: list[dict[str, Any]]) -> float:
@@ -135,8 +135,8 @@ def _logs(records: list[dict[str, Any]]) -> Any:
     return np.log(np.array(parts, dtype=np.float64)).T
 
 
-def _text(said: list[int], true: int) -> str:
-    return f"{said[0]} [{said[1]}, {said[2]}]{'' if said[1] <= true <= said[2] else ' MISSED'}"
+def _text(estimate: list[int], true: int) -> str:
+    return f"{estimate[0]} [{estimate[1]}, {estimate[2]}]{'' if estimate[1] <= true <= estimate[2] else ' MISSED'}"
 
 
 def main() -> None:

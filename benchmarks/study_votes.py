@@ -25,8 +25,8 @@ from justright.runs.run_folder import RunFolder
 def judged(found: Predictions, y_true: np.ndarray) -> tuple[float, float, float]:
     """Accuracy, Brier score and calibration error."""
     is_right = match_counts(Counts.of(y_true, found.cluster)).to_classes(found.cluster) == y_true
-    told = calibration(found.confidence, is_right)
-    return told.accuracy, float(np.mean((found.confidence - is_right) ** 2)), told.error
+    measured = calibration(found.confidence, is_right)
+    return measured.accuracy, float(np.mean((found.confidence - is_right) ** 2)), measured.error
 
 
 def main() -> None:
@@ -34,11 +34,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study", type=Path, help="what `justright benchmark run --out` named")
     parser.add_argument("--setting", default="simgcd")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print("| problem | seeds | All, one | All, vote | Brier, one | Brier, vote | error, one | error, vote |")
     print("|---|---|---|---|---|---|---|---|")
-    for problem in sorted((asked.study / "runs").iterdir()):
-        folders = sorted(problem.glob(f"{asked.setting}-[0-9]"))
+    for problem in sorted((options.study / "runs").iterdir()):
+        folders = sorted(problem.glob(f"{options.setting}-[0-9]"))
         if len(folders) < 2:
             continue
         runs = [RunFolder(folder) for folder in folders]

@@ -80,19 +80,19 @@ def compared(suite: Suite, lines: Sequence[Line], others: Others, is_guide: bool
     return [verdict for claim in claims for verdict in _judged(claim, suite, lines, others, is_guide)]
 
 
-def corrected(found: Sequence[Verdict]) -> list[Verdict]:
+def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """The outcome of each, by p-values that are corrected for their number by Holm's method.
 
     Claims about all methods together are one family, and those about each single method another.
     """
     outcomes: dict[int, str] = {}
-    for method in dict.fromkeys(each.method for each in found):
-        family = [place for place, each in enumerate(found) if each.method == method and each.p_values]
-        p_values = {name: holm([found[place].p_values[name] for place in family]) for name in OUTCOMES}
+    for method in dict.fromkeys(each.method for each in verdicts):
+        family = [place for place, each in enumerate(verdicts) if each.method == method and each.p_values]
+        p_values = {name: holm([verdicts[place].p_values[name] for place in family]) for name in OUTCOMES}
         for number, place in enumerate(family):
             is_shown = [name for name in OUTCOMES if p_values[name][number] <= ERROR_RATE]
             outcomes[place] = is_shown[0] if is_shown else UNDECIDED
-    return [replace(each, verdict=outcomes.get(place, each.verdict)) for place, each in enumerate(found)]
+    return [replace(each, verdict=outcomes.get(place, each.verdict)) for place, each in enumerate(verdicts)]
 
 
 def _judged(claim: Claim, suite: Suite, lines: Sequence[Line], others: Others, is_guide: bool) -> list[Verdict]:
@@ -134,12 +134,12 @@ def _verdict(
     of_problem: dict[str, list[float]] = {}
     for key, value in ours.items():
         of_problem.setdefault(key[0], []).append(value)
-    found = Verdict(claim.says, NOT_RUN, None, len(of_problem), len(ours), paper, is_guide, method)
+    verdict = Verdict(claim.says, NOT_RUN, None, len(of_problem), len(ours), paper, is_guide, method)
     if len(of_problem) < 2:
-        return found
+        return verdict
     differences = ProblemDifferences(np.array([np.mean(values) for values in of_problem.values()]))
     return replace(
-        found,
+        verdict,
         verdict=UNDECIDED,
         difference=(differences.mean, *differences.interval()),
         p_values=outcome_p_values(differences, claim.within, claim.behind),

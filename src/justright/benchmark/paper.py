@@ -183,9 +183,9 @@ def _printed(suite: Suite, setting: SuiteSetting, targets: Sequence[str], group:
             target: dict(zip(suite.groups, map(float, row), strict=True)) for target, row in suite.printed.items()
         }
         rows = tuple(PaperRow(*key, target, row, {}, suite.doubted.get(target, {})) for target, row in counts.items())
-    found = [
+    printed = [
         row
         for row in rows
         if (row.table, row.method, row.selection) == key and row.target in targets and group in row.accuracy
     ]
-    return found if len(found) == len(targets) and not setting.is_guide else []
+    return printed if len(printed) == len(targets) and not setting.is_guide else []

@@ -154,7 +154,7 @@ def _texts(cell: Cell, is_count: bool) -> tuple[str, str, str]:
 
 def records(table: PaperTable) -> list[Record]:
     """Every number of the table with its row and column, by the names of `RECORD_COLUMNS`; None for a missing value."""
-    found = []
+    cell_records = []
     for row in table.rows:
         role = "guide" if row.is_guide else "rival"
         for (target, group), cell in row.cells.items():
@@ -163,8 +163,8 @@ def records(table: PaperTable) -> list[Record]:
             numbers = (cell.mean, cell.spread, cell.n, *change, cell.paper, cell.paper_change)
             finite = [None if number is None or not math.isfinite(number) else number for number in numbers]
             values = (*where, group, *finite, "; ".join(cell.doubts) or None)
-            found.append(dict(zip(RECORD_COLUMNS, values, strict=True)))
-    return found
+            cell_records.append(dict(zip(RECORD_COLUMNS, values, strict=True)))
+    return cell_records
 
 
 def as_csv(table: PaperTable, verdicts: Sequence[Verdict] = ()) -> str:
