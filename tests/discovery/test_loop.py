@@ -23,7 +23,15 @@ from tests.discovery.tiny import (
 )
 
 from justright.discovery import base
-from justright.discovery.loop import SHARE_WITHOUT_NORM, DivergedError, Training, learning_rate
+from justright.discovery.loop import (
+    LARGE_VIT,
+    SHARE_OF_LARGE_VIT,
+    SHARE_WITHOUT_NORM,
+    DivergedError,
+    Training,
+    default_share,
+    learning_rate,
+)
 from justright.discovery.processes import Processes
 from justright.features.bank import ViewBank
 from justright.features.views import FreshViews
@@ -332,6 +340,15 @@ def test_networks_without_norm_default_to_a_low_rate(
     shares = {id(p): group["share"] for group in groups for p in group["params"]}
     found = {name.startswith("backbone."): shares[id(p)] for name, p in trainings[0].trained.items()}
     assert found == {True: share, False: 1.0}
+
+
+@pytest.mark.parametrize("is_steady", [True, False])
+@pytest.mark.parametrize("dim", [LARGE_VIT - 1, LARGE_VIT])
+def test_only_a_large_vit_at_a_steady_rate_gets_a_low_rate(dim, is_steady, backbone, monkeypatch):
+    monkeypatch.setattr(type(backbone.cut), "ends_in_norm", True)
+    monkeypatch.setattr(backbone, "dim", dim)
+    is_low = is_steady and dim == LARGE_VIT
+    assert default_share(backbone, is_steady) == (SHARE_OF_LARGE_VIT if is_low else 1.0)
 
 
 def test_backbone_share_0_trains_the_heads_only(split, backbone, bank):

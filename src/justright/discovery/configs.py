@@ -144,8 +144,8 @@ class TrainConfig(ContrastiveSettings, Config):
     n_steps: int | None = setting(None, "steps an epoch; None: as many as fill batches", COUNT.or_none())
     batch_size: int = setting(128, "images a step", COUNT)
     learning_rate: float = setting(0.1, "learning rate of the heads in the first epoch", NOT_NEGATIVE)
-    # None: 1, as published, for a network that ends in a norm, as a ViT does; 0.02 for others, whose last stage is
-    # larger and has nothing that holds it back
+    # None: `loop.default_share`. For a ViT 1, as published, or 0.03 at a steady rate unless it is small; 0.02 for
+    # networks that do not end in a norm, whose last stage is larger and has nothing that holds it back
     backbone_share: float | None = setting(
         None, "rate of the tuned part, as a share of the heads'; None: by network", SHARE.or_none()
     )

@@ -32,6 +32,7 @@ from justright.discovery.configs import TrainConfig
 from justright.discovery.learner import Learner, Outputs, features_of
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData
+from justright.features.backbone import Backbone
 from justright.features.views import Views
 from justright.losses import LossParts
 from justright.utils.context import track
@@ -42,7 +43,17 @@ CHECKPOINT_SECONDS = 60.0  # the most work that an interruption can lose
 # share of the learning rate for the tuned part of a network without a final norm; chosen on birds:
 # docs/research/discovery.md
 SHARE_WITHOUT_NORM = 0.02
+# the same for the last block of a ViT with at least so many features if the rate is steady, as in `--scale small`: at
+# the full rate it forgets what it knows. Chosen on birds: docs/research/vit.md
+SHARE_OF_LARGE_VIT, LARGE_VIT = 0.03, 192
 TIME_UP = "time was up"
+
+
+def default_share(backbone: Backbone, is_steady: bool) -> float:
+    """The learning rate of the tuned part, as a share of that of the heads."""
+    if not backbone.cut.ends_in_norm:
+        return SHARE_WITHOUT_NORM
+    return SHARE_OF_LARGE_VIT if is_steady and backbone.dim >= LARGE_VIT else 1.0
 
 
 @dataclass
@@ -204,8 +215,9 @@ class Training:
     def _groups(self) -> list[dict[str, Any]]:
         """Group parameters by weight decay and share of the learning rate."""
         config, groups = self.config, defaultdict(list)
-        default_share = 1.0 if self.learner.backbone.cut.ends_in_norm else SHARE_WITHOUT_NORM
-        backbone_share = default_share if config.backbone_share is None else config.backbone_share
+        backbone_share = config.backbone_share
+        if backbone_share is None:
+            backbone_share = default_share(self.learner.backbone, is_steady=config.steady_share > 0)
         for name, parameter in self.trained.items():
             decay = config.weight_decay if config.decay_vectors or parameter.ndim > 1 else 0.0
             share = backbone_share if name.startswith("backbone.") else 1.0
