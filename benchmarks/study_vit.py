@@ -3,7 +3,7 @@
     python benchmarks/study_vit.py run --data DATA --checkpoint FILE --out docs/results/vit
     python benchmarks/study_vit.py show --out docs/results/vit
 
-`run` adds one line of JSON per run to OUT/results.jsonl and skips runs that have a line. A line has All / Old / New in
+`run` adds one line of JSON per run to OUT/runs.jsonl and skips runs that have a line. A line has All / Old / New in
 percent of the default answer, of the method alone (`--answer method`) and of simple methods on frozen features, with
 the true K. Settings are compared on even classes of CUB ("choose"); "judge" has odd classes of CUB, and plants.
 """
@@ -114,7 +114,7 @@ def run_one(problem: Problem, settings: dict[str, Any], seed: int, backbone: Any
 
 def run_all(args: argparse.Namespace) -> None:
     """Run what has no line yet."""
-    lines = args.out / "results.jsonl"
+    lines = args.out / "runs.jsonl"
     args.out.mkdir(parents=True, exist_ok=True)
     done = {(line["problem"], line["setting"], line["seed"]) for line in read_lines(lines)}
     backbone = load_backbone(BACKBONE, args.checkpoint, "cpu", IMG_SIZE)
@@ -138,7 +138,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 def show(args: argparse.Namespace) -> None:
     """Print one Markdown table per problem, the mean over seeds."""
     by_problem: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for line in read_lines(args.out / "results.jsonl"):
+    for line in read_lines(args.out / "runs.jsonl"):
         by_problem[line["problem"]][line["setting"]].append(line)
     for problem, settings in by_problem.items():
         print(f"\n**{problem}**\n\n| setting | seeds | method alone | default answer | categories in use |")
