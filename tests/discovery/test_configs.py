@@ -139,13 +139,13 @@ def test_published_settings_are_the_defaults():
     assert (gcd.decay_vectors, xcon.decay_vectors, simgcd.decay_vectors) == (True, True, False)
 
 
-def test_the_small_form_is_lighter_for_trained_methods_alone():
+def test_small_settings_change_trained_methods_only():
     assert KMeansConfig().small() == KMeansConfig(directions="auto")
     config = XConConfig().small()
     assert (config.n_epochs, config.hidden_dim, config.out_dim, config.n_out) == (None, 512, 128, None)
 
 
-def test_the_small_form_changes_both_trainings_of_mugcd():
+def test_small_settings_change_both_trainings_of_mugcd():
     config = MuGCDConfig().small().with_settings({"n_epochs": 20}).fitted(1000, 10)
     assert (config.n_epochs, config.n_warmup, config.hidden_dim) == (20, 4, 512)
     assert (config.stage1.n_epochs, config.stage1.hidden_dim, config.stage1.n_out) == (20, 512, None)
