@@ -207,10 +207,3 @@ def test_stage1_minutes_are_subtracted_from_the_total(settings, expected):
 def test_stage1_gets_at_most_the_total_time():
     with pytest.raises(JustrightError, match=r"(?s)12 minutes for the first training, 10 for both.*share"):
         MuGCDConfig().with_settings({"minutes": 10.0, "stage1": {"minutes": 12.0}})
-
-
-def test_removed_settings_of_old_runs_are_ignored():
-    assert SimGCDConfig().with_settings({"refresh": 0.0, "n_epochs": 3}) == SimGCDConfig(n_epochs=3)
-    assert MuGCDConfig().with_settings({"stage1": {"refresh": 0.0}}) == MuGCDConfig()
-    with pytest.raises(JustrightError, match="no setting 'refresh'"):
-        SimGCDConfig().with_settings({"refresh": 0.5})

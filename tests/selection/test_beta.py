@@ -11,8 +11,8 @@ from justright.selection.beta import (
     REDUCTION,
     BetaCurve,
     harden,
-    remarks_about,
     similarity_to_target,
+    warnings_about,
     weight_reasons,
 )
 from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
@@ -241,10 +241,10 @@ def test_reason_has_similarity_and_weight():
     ]
 
 
-def test_remark_if_nearly_all_weights_vanish():
-    assert remarks_about(np.array([1e-4] * 9 + [1.0])) == ()
-    (remark,) = remarks_about(np.array([1e-4] * 19 + [1.0]))
-    assert remark.text == "95% of the weights are below 0.001: labels will hardly count"
+def test_warning_if_nearly_all_weights_vanish():
+    assert warnings_about(np.array([1e-4] * 9 + [1.0])) == ()
+    (warning,) = warnings_about(np.array([1e-4] * 19 + [1.0]))
+    assert warning.startswith("95% of the weights are below 0.001: labels will hardly count")
 
 
 REDUCTIONS = ["min", "median", "max", 0.0, 0.1, 1.0]

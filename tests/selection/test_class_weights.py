@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.selection import BetaSelector, BinsSelector, ClassWeights, CuiSelector, Remark, UniformSelector
+from justright.selection import BetaSelector, BinsSelector, ClassWeights, CuiSelector, UniformSelector
 from justright.selection.class_weights import SelectionPlot, closest_first
 
 
@@ -11,12 +11,6 @@ from justright.selection.class_weights import SelectionPlot, closest_first
 def test_measure_is_similarity_or_distance(measure):
     columns = {"rank": np.arange(2)} | ({measure: np.ones(2)} if measure else {})
     assert ClassWeights(np.arange(2), np.ones(2), ["a", "b"], columns).measure == measure
-
-
-def test_remark_is_written_for_python_or_command_line():
-    remark = Remark("few labels count", {"domain": "affine", "weight_range": "0.1 1"})
-    assert remark.for_python() == "few labels count; try domain='affine' or weight_range='0.1 1'"
-    assert remark.for_command_line() == "few labels count; try --domain affine or --weight-range 0.1 1"
 
 
 def test_closest_first_is_a_stable_order():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.selection import BinsSelector, ClassWeights, PoolFeatures, TargetFeatures, clustered
+from justright.selection import BinsSelector, ClassWeights, TargetFeatures, clustered
 from justright.selection.clustered import ClusteredSelector, _assign, cluster_target
 from justright.utils.errors import DataError, DegenerateError, JustrightError
 
@@ -11,13 +11,11 @@ from justright.utils.errors import DataError, DegenerateError, JustrightError
 class Farthest(ClusteredSelector):
     """Keeps the class farthest from the largest cluster."""
 
-    n_clusters, metric, mass, seed = 2, "euclidean", "images", 0
-
     def _decide(self, classes, clusters):
         largest = clusters.centroids()[self._mass(clusters).argmax()]
         away = np.linalg.norm(classes.centroids() - largest, axis=1)
         kept = (away == away.max()).astype(float)
-        return ClassWeights(classes.classes, kept, ["told"] * len(kept), {"distance": away})
+        return ClassWeights(classes.classes, kept, ["farthest"] * len(kept), {"distance": away})
 
 
 POOL, LABELS = np.array([[1.0, 1.0], [9.0, 1.0], [1.0, 5.0]]), np.array([0, 1, 2])
@@ -25,20 +23,20 @@ TARGET = np.array([[1.0, 1.1]] * 5 + [[9.0, 1.1]] * 2)
 
 
 def test_decide_gets_centroids_of_classes_and_clusters():
-    selector = Farthest().fit(POOL, LABELS, TARGET)
+    selector = Farthest(n_clusters=2).fit(POOL, LABELS, TARGET)
     assert selector.selected_classes_.tolist() == [1]
     assert sorted(np.bincount(selector.target_clusters_)) == [2, 5]
 
 
 def test_given_clusters_replace_kmeans():
-    selector = Farthest().fit(POOL, LABELS, TARGET, np.array([0, 1, 1, 1, 1, 0, 0]))
+    selector = Farthest(n_clusters=2).fit(POOL, LABELS, TARGET, np.array([0, 1, 1, 1, 1, 0, 0]))
     assert selector.target_clusters_.tolist() == [0, 1, 1, 1, 1, 0, 0]
 
 
 @pytest.mark.parametrize(("mass", "expected"), [("images", [5.0, 2.0]), ("uniform", [1.0, 1.0])])
 def test_mass_is_the_number_of_images_or_uniform(mass, expected):
     selector = BinsSelector(mass=mass, n_clusters=2)
-    _, sums = selector._cluster(TargetFeatures([TARGET]), PoolFeatures([(POOL, LABELS)]).sums())
+    _, sums = cluster_target(TargetFeatures([TARGET]), 2, 2, seed=0)
     assert sorted(selector._mass(sums), reverse=True) == expected
 
 
