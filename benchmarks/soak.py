@@ -64,7 +64,8 @@ class Soak:
         """One round; its number and the seed say all that is random in it, but for how fast the machine is."""
         rng = np.random.default_rng([self.seed, number])
         stage = self.stages[number % len(self.stages)]
-        trouble = str(rng.choice(self.troubles))
+        kind = stage.first_damage if number < len(self.stages) else None
+        trouble = "damage" if kind else str(rng.choice(self.troubles))
         folder = self.rounds / f"round-{number}"
         is_small = trouble == "full disk" and self.can_mount
         if is_small:
@@ -73,14 +74,16 @@ class Soak:
         try:
             shutil.copytree(self.prepared, folder, dirs_exist_ok=True)
             stage.begin()
-            return self._disturbed(stage, trouble, folder, rng)
+            return self._disturbed(stage, trouble, folder, rng, kind)
         finally:
             if is_small:
                 subprocess.run(["umount", folder], check=True)
             shutil.rmtree(folder)
 
-    def _disturbed(self, stage: Stage, trouble: str, folder: Path, rng: np.random.Generator) -> Judged:
-        if trouble != "damage" or rng.random() < 0.5:
+    def _disturbed(
+        self, stage: Stage, trouble: str, folder: Path, rng: np.random.Generator, kind: str | None = None
+    ) -> Judged:
+        if trouble != "damage" or kind or rng.random() < 0.5:
             stage.clear(folder)
         if trouble != "damage" and rng.random() < 0.5:
             shutil.rmtree(folder / "home", ignore_errors=True)
@@ -89,9 +92,11 @@ class Soak:
         if trouble != "damage":
             for _ in range(int(rng.integers(1, 4))):
                 stage.kill(folder, float(rng.random()))
-        done = None if trouble == "kill" else damage(folder, stage.reads, rng)
+        done = None if trouble == "kill" else damage(folder, stage.reads, rng, kind)
         what, names = done or ("kill", [])
         ended = stage.finish(folder)
+        if trouble == "damage" and (left := half_written(folder)):
+            return Judged(stage.name, what, WRONG, f"half-written files stay: {left}")
         return Judged(stage.name, what, *self.judge(stage, folder, ended, names))
 
     def _without_room(self, stage: Stage, folder: Path, rng: np.random.Generator) -> Judged:
@@ -101,6 +106,8 @@ class Soak:
         else:
             limit = int(10 ** rng.uniform(0, 6.5))
         ended = stage.finish(folder, limit)
+        if left := half_written(folder):
+            return Judged(stage.name, "full disk", WRONG, f"half-written files stay: {left}")
         if ended.code == 0:
             return Judged(stage.name, "full disk", *self.judge(stage, folder, ended, []))
         if ended.code != 1 or "Traceback" in ended.err or not NO_ROOM.search(ended.err):
@@ -125,6 +132,11 @@ class Soak:
             return REFUSED, ""
         other = sorted(name for name in {*found, *stage.expected} if found.get(name) != stage.expected.get(name))
         return WRONG, f"damaged {names}, then another {', '.join(other)}, without a word: {ended.err[-300:]!r}"
+
+
+def half_written(folder: Path) -> list[str]:
+    """Temporary files, which every command deletes before it ends unless it is killed."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob(".*.tmp"))
 
 
 def _is_named(name: str, text: str) -> bool:
@@ -195,7 +207,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--round", type=int, action="append", help="only this one; may be repeated")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     is_apart = can_mount_apart()  # as long as there is one thread
     import_everything()
     with tempfile.TemporaryDirectory(prefix="soak-") as place:
@@ -205,7 +217,7 @@ def main() -> int:
         all_stages = stages(review_stage())
         prepare(all_stages, prepared)
         print(f"a full disk is a {'tmpfs' if is_apart else 'limit on the size of files'}", flush=True)
-        return soak(Soak(all_stages, prepared, rounds, asked.seed, is_apart), asked.round or range(asked.rounds))
+        return soak(Soak(all_stages, prepared, rounds, options.seed, is_apart), options.round or range(options.rounds))
 
 
 if __name__ == "__main__":

@@ -30,22 +30,25 @@ def kind_of(name: str) -> str | None:
     return next((kind for kind, pattern in KINDS.items() if re.search(pattern, name)), None)
 
 
-def damage(folder: Path, readable: str, rng: np.random.Generator) -> tuple[str, list[str]] | None:
-    """Damage a file that matches `readable`: what was done, and the names of what is not as it was. None without any.
+def damage(
+    folder: Path, readable: str, rng: np.random.Generator, kind: str | None = None
+) -> tuple[str, list[str]] | None:
+    """Damage a file that matches `readable`; returns what was done and the names of the changed files.
 
-    Leftovers of killed processes, whose names begin with a dot, are nobody's.
+    Returns None if there is no such file. With `kind` it is a file of this kind, part of which becomes zeros. Temporary
+    files of killed processes, whose names begin with a dot, are left alone.
     """
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     found: dict[str, list[str]] = {}
     for name in names:
-        kind = kind_of(name)
-        if kind and re.match(readable, name) and not Path(name).name.startswith(".") and (folder / name).stat().st_size:
-            found.setdefault(kind, []).append(name)
+        own = kind_of(name)
+        if own and re.match(readable, name) and not Path(name).name.startswith(".") and (folder / name).stat().st_size:
+            found.setdefault(own, []).append(name)
     if not found:
         return None
-    kind = str(rng.choice(sorted(found)))
+    how = "zeros" if kind else str(rng.choice(DAMAGES))
+    kind = kind or str(rng.choice(sorted(found)))
     name = str(rng.choice(found[kind]))
-    how = str(rng.choice(DAMAGES))
     data = (folder / name).read_bytes()
     others = [other for other in found[kind] if other != name and (folder / other).suffix == (folder / name).suffix]
     if name.startswith("split/"):  # which file is which, the person says who names them

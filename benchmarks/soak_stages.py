@@ -84,6 +84,7 @@ class Stage:
         files: the outputs that are compared.
         moment: when it is at what the stage is named for.
         shows_parts: what is damaged may be left out of the result, if it is named there.
+        first_damage: the kind of file that the first round of this stage damages; otherwise that is random too.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Stage:
     files: list[str]
     moment: str = "start"
     shows_parts: bool = False
+    first_damage: str | None = None
     seconds: float = 1.0
     n_bytes: int = 0
     expected: Results = field(default_factory=dict)
@@ -170,8 +172,9 @@ def stages(review: Stage) -> list[Stage]:
     return [
         Stage("extract", ["extract", "split/target.parquet", *NETWORK, "--batch-size", "4", "--out", "target.features"],
               ["target.features"], r"home/features|target\.features",
-              [f"target.features/{name}" for name in FILES]),
-        Stage("bank", DISCOVER, ["run"], r"home/|split/(labeled|target)", out_of_run, "bank"),
+              [f"target.features/{name}" for name in FILES], first_damage="block of features"),
+        Stage("bank", DISCOVER, ["run"], r"home/|split/(labeled|target)", out_of_run, "bank",
+              first_damage="block of views"),
         Stage("select", ["select", "pool.features", "--target", "target.features", "--n-clusters", "5", "--selector",
                          "bins", "--out", "weights.parquet"], ["weights.parquet", "weights.classes.parquet"],
               r"(pool|target)\.features|weights", ["weights.parquet", "weights.classes.parquet"]),

@@ -213,8 +213,8 @@ def test_bad_features_are_rejected(blobs, tmp_path):
     spoiled = target.copy()
     spoiled[3, 2] = np.nan
     for rows, own, names, problem in (
-        (spoiled, labeled, labels, "row 3 holds a number that is not finite"),
-        (target[0], labeled, labels, "the shape"),
+        (spoiled, labeled, labels, r"NaN or infinite values in 1 of \d+ rows \(row 3\)"),
+        (target[0], labeled, labels, "of shape"),
         (target, labeled, labels[1:], "19|labels for"),
         (target, labeled, None, "only one of"),
     ):

@@ -193,11 +193,8 @@ def test_source_column_may_be_plain_text(make_tree):
         ({"source": ["http://x", "folder:."]}, "names the source 'http://x'"),
         ({"source": ["folder:a\0b", "folder:."]}, "names the source"),
         ({"source": ["glyphs:seed=1,size=99999999999", "folder:."]}, "names the source"),
-        ({"source": ["folder:."] * 2, "label": ["wren", "crow"]}, "column label holds text"),
         ({"source": ["folder:."] * 2, "label": [1, -5]}, "label -5"),
         ({"source": ["folder:."] * 2, "label": [1.0, float("nan")]}, "label nan"),
-        ({"source": ["bytes"] * 2, "bytes": [b"", b""]}, "in it cannot be read"),
-        ({"path": ["0", "7"], "source": ["bytes"] * 2, "bytes": [b"", b""]}, "image 7 of 2"),
         ({"path": ["0", "1"], "source": ["bytes"] * 2, "bytes": [1, 2]}, "in it cannot be read"),
     ],
 )

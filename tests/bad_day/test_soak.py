@@ -10,7 +10,7 @@ import pytest
 from benchmarks.forked import Ended
 from benchmarks.soak import AGAIN, IDENTICAL, REFUSED, TROUBLES, WRONG, Judged, Soak, soak, tally
 from benchmarks.soak_damage import DAMAGES, damage
-from benchmarks.soak_stages import Stage
+from benchmarks.soak_stages import Stage, stages
 from tests.forked_programs import Program
 
 N_STAGES = 8
@@ -55,9 +55,15 @@ def right(folder: Path, said: str = "") -> Ended:
     return Ended(0, "", said)
 
 
+def untidy(folder: Path) -> Ended:
+    """The right result, but a temporary file stays."""
+    (folder / ".out.json.0123456789abcdef.tmp").write_bytes(b"[1")
+    return right(folder)
+
+
 @pytest.fixture
 def rounds(tmp_path):
-    """The outcomes of some rounds of a stage that does as it is told, with one kind of trouble."""
+    """The outcomes of some rounds of a fake stage, with one kind of trouble."""
     (tmp_path / "prepared").mkdir()
     (tmp_path / "prepared" / "in.json").write_bytes(b"[1, 2, 3]")
     (tmp_path / "rounds").mkdir()
@@ -100,6 +106,8 @@ def test_silent_difference_is_wrong_and_reproducible(rounds, capsys):
         (lambda folder: Ended(1, "", "Error: no idea"), "full disk", WRONG),
         (lambda folder: Ended(1, "", "Error: out.json: File too large"), "full disk", WRONG),  # with room, too
         (right, "full disk", IDENTICAL),
+        (untidy, "full disk", WRONG),
+        (untidy, "damage", WRONG),
     ],
 )
 def test_outcome_of_a_round(rounds, does, trouble, outcome):
@@ -130,6 +138,12 @@ def test_damage_changes_one_file(tmp_path):
         assert (tmp_path / "other/d.parquet").read_bytes() == b"other/d.parquet" * 9
     assert ways >= {f"Parquet, {way}" for way in DAMAGES}
     assert damage(tmp_path, "nothing", np.random.default_rng(0)) is None
+    assert damage(tmp_path, "run/", np.random.default_rng(0), "JSON") == ("JSON, zeros", ["run/c.json"])
+
+
+def test_first_rounds_damage_blocks_of_features_and_views():
+    kinds = {stage.name: stage.first_damage for stage in stages(FakeStage(right))}
+    assert (kinds["extract"], kinds["bank"]) == ("block of features", "block of views")
 
 
 def test_tally_counts_by_stage_and_trouble():

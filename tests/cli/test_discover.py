@@ -187,7 +187,6 @@ def test_stages_read_earlier_files_and_resume_leaves_them_unchanged(split, tmp_p
     assert folder.selection.name == folder.about["selector"] == "given"
     given = load_selection(weights)
     assert folder.selection.weighed.classes["weight"].equals(given.classes["weight"])
-    assert all("copied_from" in table.header.computation for table in folder.frozen)
 
     call(split, tmp_path / "run", *read)
     CliRunner().invoke(main, ["select", stores["italic"], *target, "--selector", "cui", "--n-clusters", "9",

@@ -23,7 +23,6 @@ from justright.data.columns import (
     nfc_column,
     path_values,
     rename_sources,
-    saved_columns,
     superclass_columns,
     text_column,
     visible,
@@ -31,7 +30,7 @@ from justright.data.columns import (
     with_columns,
     write_csv,
 )
-from justright.utils.errors import DataError
+from justright.utils.errors import BadImageError, DataError
 
 MAC, OTHER = "mu\u0308we", "m\u00fcwe"
 
@@ -204,15 +203,15 @@ def test_labels_are_whole_numbers_or_names():
         whole_labels(text("7.5"), "t")
 
 
-def test_saved_table_gets_the_columns_and_types_of_an_image_set():
-    found = saved_columns(
-        pa.table({"path": ["a"], "source": ["folder:."], "note": [1], "superclass": [2.0]}), "x/t.csv"
-    )
+def test_saved_table_gets_the_columns_and_types_of_an_image_set(tmp_path):
+    saved = pa.table({"path": ["a"], "source": ["folder:."], "note": [1], "superclass": [2.0]})
+    pq.write_table(saved, tmp_path / "t.parquet")
+    found = open_images(tmp_path / "t.parquet").table
     assert found.column_names == [*COLUMNS, "superclass"]
     assert {name: found.schema.field(name).type for name in COLUMNS} == COLUMNS
     assert found.to_pylist()[0] | {"id": 0} == {
         "id": 0,
-        "source": "folder:.",
+        "source": f"folder:{tmp_path}",
         "path": "a",
         "label": -1,
         "class_name": None,
@@ -222,6 +221,17 @@ def test_saved_table_gets_the_columns_and_types_of_an_image_set():
     }
 
 
-def test_saved_table_without_paths_is_rejected():
-    with pytest.raises(DataError, match="t has no column path"):
-        saved_columns(pa.table({"source": ["folder:."]}), "t")
+def test_saved_table_without_paths_or_a_source_is_rejected(tmp_path):
+    pq.write_table(pa.table({"source": ["folder:."]}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="has the columns source"):
+        open_images(tmp_path / "t.parquet")
+    pq.write_table(pa.table({"source": ["folder:.", None], "path": ["a", "b"]}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="a row has no source"):
+        open_images(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("path", ["1", "-1", "x", "\u00b2"])
+def test_saved_image_with_a_wrong_row_is_a_bad_image(tmp_path, path):
+    pq.write_table(pa.table({"source": ["bytes"], "path": [path], "bytes": [b"x"]}), tmp_path / "t.parquet")
+    with pytest.raises(BadImageError, match="no such image"):
+        open_images(tmp_path / "t.parquet").image(0)

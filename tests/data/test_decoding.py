@@ -94,7 +94,7 @@ def test_heif_without_the_extra_names_the_extra(monkeypatch):
     with pytest.raises(BadImageError, match=r"pip install 'justright\[heif\]'") as refusal:
         decode(data, "phone.heic")
     assert refusal.value.kind is BadKind.NO_HEIF
-    assert not decoding.is_image_start(data)
+    assert decoding.format_of(data) is None
 
 
 @pytest.mark.parametrize(("is_there", "reads"), [(True, True), (False, False)])

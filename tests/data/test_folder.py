@@ -127,10 +127,9 @@ def test_files_added_by_macos_are_skipped(tmp_path):
     assert unrecognized(archive) == ["a/notes.txt"]
 
 
-@pytest.mark.parametrize("n_processes", [1, 2])
-def test_written_tree_opens_as_the_same_classes_and_pixels(tmp_path, n_processes):
+def test_written_tree_opens_as_the_same_classes_and_pixels(tmp_path):
     images = glyph_set(per_class=25, scripts=["digits"])
-    assert write_tree(images, tmp_path / "out", n_processes) == 250
+    assert write_tree(images, tmp_path / "out") == 250
     again = open_folder(tmp_path / "out")
     assert [name.rpartition("/")[2] for name in again.classes.values()] == sorted(images.classes.values())
     assert set(again.hierarchy.values()) == set(images.hierarchy.values())
@@ -140,10 +139,10 @@ def test_written_tree_opens_as_the_same_classes_and_pixels(tmp_path, n_processes
 
 def test_second_run_writes_only_what_is_missing(tmp_path):
     images = glyph_set(per_class=2, scripts=["digits"])
-    write_tree(images, tmp_path, 1)
+    write_tree(images, tmp_path)
     lost = next(tmp_path.rglob("*.png"))
     lost.unlink()
-    assert write_tree(images, tmp_path, 1) == 1
+    assert write_tree(images, tmp_path) == 1
     assert lost.exists()
     assert not list(tmp_path.rglob(".*"))
 

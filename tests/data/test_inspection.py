@@ -182,12 +182,9 @@ def test_inspection_has_ids_of_good_and_reasons_of_bad_images(photos):
     assert [kind for kind in found["kind"].to_pylist() if kind] == [BadKind.EMPTY.value]
 
 
-FORMATS = {"JPEG": "JPEG", "PNG": "PNG", "GIF": "GIF", "WEBP": "WebP", "BMP": "BMP", "TIFF": "TIFF"}
-
-
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "JPEG2000", "PPM"])
 def test_file_is_known_by_its_first_bytes(kind):
-    assert format_of(file_of(Image.new("RGB", (8, 8)), kind)) == FORMATS[kind]
+    assert format_of(file_of(Image.new("RGB", (8, 8)), kind)) == kind
 
 
 @pytest.mark.parametrize("data", [b"", b"Dear diary", bytes(100)])
@@ -195,7 +192,7 @@ def test_bytes_without_signature_have_no_format(data):
     assert format_of(data) is None
 
 
-@pytest.mark.parametrize(("name", "found"), [("a.jpg", "PNG"), ("a.PNG", None), ("a", None), ("a.ppm", None)])
+@pytest.mark.parametrize(("name", "found"), [("a.jpg", "PNG"), ("a.PNG", None), ("a", None), ("a.ppm", "PNG")])
 def test_only_suffixes_of_another_format_are_wrong(name, found):
     assert format_against_suffix(file_of(Image.new("RGB", (8, 8))), name) == found
 

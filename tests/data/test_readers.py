@@ -18,7 +18,7 @@ from tests.data.drawn_files import file_of
 from justright.data import open_folder, open_images
 from justright.data import readers as readers_module
 from justright.data.catalog.glyphs import GlyphReader
-from justright.data.decoding import is_image_start
+from justright.data.decoding import format_of
 from justright.data.folder import write_tree
 from justright.data.objects import ObjectReader
 from justright.data.readers import BytesReader, FolderReader, ZipReader
@@ -64,7 +64,7 @@ def test_run_hashes_and_decodes_each_file_once(tmp_path, openings, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     for part, scripts in (("labeled", ["hebrew"]), ("pool", ["old-italic"]), ("target", ["lao"])):
         drawn = open_images(f"glyphs:per_class=3,size=32,scripts={'+'.join(scripts)}").take(range(24))
-        write_tree(drawn, tmp_path / part, n_processes=1)
+        write_tree(drawn, tmp_path / part)
     openings.clear()
     sets = {part: open_images(tmp_path / part) for part in ("labeled", "pool", "target")}
     problem = make_problem([sets["pool"]], sets["labeled"], sets["target"])
@@ -82,7 +82,7 @@ def test_run_with_copies_hashes_each_file_once(tmp_path, openings, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     for part, script in (("labeled", "hebrew"), ("target", "lao")):
         drawn = open_images(f"glyphs:per_class=3,size=32,scripts={script}").take(range(24))
-        write_tree(drawn, tmp_path / part, n_processes=1)
+        write_tree(drawn, tmp_path / part)
     openings.clear()
     problem = make_problem([], open_images(tmp_path / "labeled"), open_images(tmp_path / "target"))
     spec = RunSpec(method="kmeans", selector="none", scale="small", backbone="glyph_vit", n_target=12, settings={})
@@ -205,7 +205,7 @@ def test_large_non_image_is_rejected_unread(tmp_path, monkeypatch):
     rows = [[{"bytes": None, "path": str(tmp_path / "x.png")}]]
     readers = [(ZipReader(tmp_path / "a.zip"), "x.png"), (FolderReader(tmp_path), "x.png")]
     readers.append((ObjectReader("rows", rows, 0), "0"))
-    is_image_start(b"")  # Pillow imports its formats once
+    format_of(b"")  # Pillow imports its formats once
     for limit in (readers_module.MAX_FILE_BYTES, n_bytes - 1):
         monkeypatch.setattr(readers_module, "MAX_FILE_BYTES", limit)
         for reader, path in readers:

@@ -116,7 +116,7 @@ def test_old_splits_into_kept_and_dropped_labels():
     assert {"old_kept", "old_dropped"} <= set(scores.intervals)
 
 
-def test_a_kept_label_of_a_new_class_means_nothing():
+def test_kept_labels_of_new_classes_are_ignored():
     y_true, y_pred, is_old = drawn()
     has_any = np.random.default_rng(0).random(900) < 0.5
     alike = [evaluate(y_true, y_pred, is_old, has_kept_labels=is_old | extra) for extra in (has_any, ~has_any)]
@@ -166,7 +166,7 @@ def test_a_mean_over_classes_has_the_variance_of_as_many_images():
     assert share * (1 - share) / n == pytest.approx(drawn.mean(axis=1).var(), rel=0.05)
 
 
-def test_classes_that_are_all_right_have_the_size_of_kish():
+def test_perfect_classes_use_the_effective_size_of_kish():
     n_images = np.array([40, 20, 15])
     n_as_loops = 1 / sum((1 / 3) ** 2 / n for n in (40, 20, 15))  # every image has the variance 1
     assert accuracy_of(n_images, n_images, over_classes=True) == (1.0, pytest.approx(n_as_loops))

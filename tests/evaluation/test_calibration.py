@@ -49,7 +49,7 @@ def test_agrees_with_the_formulas_written_as_loops():
     assert [mean for _, mean, _ in found.bins] == sorted(mean for _, mean, _ in found.bins)
 
 
-def test_few_images_and_equal_ones_have_an_answer():
+def test_split_handles_few_and_equal_images():
     found = calibration(np.array([0.5, 0.75]), np.array([True, True]))
     assert len(found.bins) == 2
     assert found.error == pytest.approx(0.375)

@@ -17,7 +17,7 @@ from justright.evaluation.intervals import (
 VALUES = np.array([0.1, 0.2, 0.3, 0.2])
 
 
-def test_the_spread_is_that_of_a_sample_and_one_value_has_none():
+def test_spread_is_the_sample_deviation_and_nan_for_one_value():
     assert spread([1.0, 2.0, 4.0]) == pytest.approx(np.sqrt(7 / 3))
     assert np.isnan(spread([1.0]))
 

@@ -62,7 +62,7 @@ def test_agreement_is_that_of_loops(seed):
     assert pair.rand_index == pytest.approx(rand_index_as_loops(one, other))
 
 
-def test_other_names_and_numbers_of_new_clusters_change_nothing():
+def test_agreement_ignores_names_and_numbers_of_new_clusters():
     one, other = [0, 0, 1, 1, 2, 2], [2, 2, 0, 0, 1, 1]
     pair = pair_of(predictions_of(one), predictions_of(other))
     assert (pair.share, pair.rand_index) == (1.0, 1.0)
@@ -83,7 +83,7 @@ def made(path, n_wrong, photos=None) -> RunFolder:
     run = make_run(path, per_class=6, n_wrong=n_wrong)
     if photos is not None:
         target = run.target
-        write_tree(target, photos, n_processes=1)
+        write_tree(target, photos)
         paths = [f"{each}.png" for each in target.paths]
         files = ImageSet.of(FolderReader(photos), dataset="target", path=paths)
         files.with_ids().with_content().save(path / "target.parquet")

@@ -37,7 +37,7 @@ def test_every_cluster_has_a_card_with_its_numbers_and_sheets(finished):
     assert "after training" in text_of(html)
 
 
-def test_cards_come_in_the_order_of_a_persons_time_and_the_page_says_so(finished):
+def test_cards_sort_by_expected_errors(finished):
     html = shown(finished, PageImages(Missing("gone"), 0))
     table = re.search(r"<table id=discovered.*?</table>", html, flags=re.S)[0]
     predictions, wrong = finished.predictions, {}
@@ -72,7 +72,7 @@ def test_only_two_kinds_is_shown(finished):
     assert "right in 68 of 100 cases" in text_of(html)
 
 
-def test_a_confidence_that_is_no_probability_is_not_called_a_purity(own_run):
+def test_uncalibrated_confidence_is_not_called_purity(own_run):
     own_run.save_about(own_run.about | {"expected_right": None})
     (own_run.path / "doubts.json").unlink()
     html = shown(RunFolder.open(own_run.path), PageImages(Missing("gone"), 0))

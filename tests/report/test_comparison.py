@@ -21,7 +21,7 @@ def compared():
     return Comparison(tuple(runs))
 
 
-def test_settings_that_differ_stand_apart_from_those_that_do_not():
+def test_differing_and_shared_settings_are_separate():
     assert list(compared().differing()) == ["selector", "seed"]
     assert compared().shared() == {"method": "gcd", "k_source": "given"}
 
@@ -50,7 +50,7 @@ def test_own_labels_alone_are_the_baseline_where_a_run_has_them():
     assert Comparison(runs[1:]).baseline == "none"
 
 
-def test_what_cannot_be_compared_is_said():
+def test_incomparable_runs_cause_warnings():
     runs = (fake_run("a", **PRINTS), fake_run("b", accuracy=None, fingerprints={"target": {"content": "b"}}))
     said = " ".join(Comparison(runs).warnings())
     assert "have different target images" in said

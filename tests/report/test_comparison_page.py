@@ -105,7 +105,7 @@ def test_seeds_are_averaged_where_there_are_several():
     assert page_of(fake_run("a"), fake_run("b", method="x")).seeds() is None
 
 
-def test_selection_that_did_not_help_is_said_so():
+def test_unhelpful_selection_is_called_noise():
     runs = fake_run("a", accuracy=0.60), fake_run("b", selector="none", accuracy=0.61)
     said = text_of(shown("verdict", *runs))
     assert "a : New -1.0 [-8.1, +6.1] points against no selection, within the noise." in said
@@ -139,7 +139,7 @@ def test_the_caption_says_which_runs_others_are_compared_with(selector, title):
     assert f"runs with {title} are orange." in said
 
 
-def test_without_a_run_to_compare_with_nothing_is_claimed():
+def test_no_change_is_claimed_without_a_baseline():
     assert page_of(fake_run("a"), fake_run("b", seed=1)).changes() is None
     assert "cannot show whether it is more than chance" in shown("verdict", fake_run("a"), fake_run("b", seed=1))
     assert "justright review" in shown("verdict", fake_run("a", accuracy=None), fake_run("b", accuracy=None))

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from tests.report.html_checks import check
 
 from justright.report.elements import (
+    MOST_ROWS,
     REPLACEMENT,
     Missing,
     Name,
@@ -16,7 +17,6 @@ from justright.report.elements import (
     Picture,
     Table,
     attempt,
-    cut_in_the_middle,
     environment,
     join,
     optional,
@@ -32,7 +32,7 @@ def shown(columns, rows) -> str:
     return str(environment().get_template("macros.html").module.table(Table(columns, rows)))
 
 
-def test_numbers_of_a_column_have_the_decimals_that_tell_them_apart():
+def test_columns_have_enough_decimals_to_distinguish_numbers():
     rows = [("a", 2.0, 0.99301, 1200), ("b", 1.825, 0.99222, 7)]
     assert Table(["name", "far", "close", "count"], rows).decimals == [None, 2, 5, 0]
     html = shown(["name", "far", "close", "count"], rows)
@@ -53,10 +53,10 @@ def test_numbers_that_are_not_finite_are_written():
     assert ">inf<" in shown(["n"], [(math.inf,)])
 
 
-def test_a_long_list_keeps_both_ends():
-    assert cut_in_the_middle([1, 2, 3], 3) == ([1, 2, 3], 0)
-    assert cut_in_the_middle(list(range(10)), 4) == ([0, 1, 8, 9], 6)
-    assert cut_in_the_middle(list(range(10)), 3) == ([0, 1, 9], 7)
+def test_a_long_table_is_cut_with_a_note():
+    html = shown(["n"], [(n,) for n in range(MOST_ROWS + 2)])
+    assert html.count("<tr><td") == MOST_ROWS
+    assert "2 more are not shown, to keep this page small." in html
 
 
 @pytest.mark.parametrize("invisible", ["\x00", "\x1b", "\x85", "\u202e", "\u2066", "\ud800"])
@@ -76,7 +76,7 @@ def test_long_names_are_cut():
     assert short("abcdef", 4) == "abc…"
 
 
-def test_sentences_are_joined_with_their_names_apart():
+def test_join_keeps_names_separate():
     joined = join("; ", [(Name("a"), " by ", Name("b")), ("c",)])
     assert "".join(joined) == "a by b; c"
     assert [piece for piece in joined if isinstance(piece, Name)] == ["a", "b"]
@@ -117,7 +117,7 @@ def test_everything_from_outside_is_escaped(macros):
     check(page)
 
 
-def test_what_is_not_given_is_an_error_and_not_a_gap():
+def test_missing_template_value_is_an_error():
     with pytest.raises(UndefinedError, match="names"):
         render("comparison.html", warnings=[], parts=[])
 
@@ -153,7 +153,7 @@ def test_words_stay_together_in_one_cell(macros):
     assert "<td><span><bdi>gull</bdi> by <bdi>&lt;anna&gt;</bdi></span></td>" in html
 
 
-def test_only_a_table_that_says_what_for_can_be_searched(macros):
+def test_only_tables_with_a_placeholder_can_be_searched(macros):
     table = Table(["n"], [(1,)])
     assert "<table>" in str(macros.table(table))
     assert '<table class=sortable data-search="Search me">' in str(macros.table(table, search="Search me"))
@@ -163,7 +163,7 @@ def test_what_is_there_is_given():
     assert attempt(lambda: 3, "no") == 3
 
 
-def test_what_is_not_there_is_missing_with_a_reason():
+def test_attempt_returns_missing_with_a_reason():
     def fail():
         raise DataError("torn", expected="whole")
 
@@ -175,7 +175,7 @@ def test_what_is_not_there_is_missing_with_a_reason():
     assert optional(lambda: 3) == 3
 
 
-def test_a_part_that_fails_says_why_and_the_others_are_read():
+def test_failed_part_shows_its_reason_beside_other_parts():
     def fail():
         raise DataError("the <file> is torn")
 
@@ -187,5 +187,5 @@ def test_a_part_that_fails_says_why_and_the_others_are_read():
     assert third.values == Missing("not reached yet")
 
 
-def test_a_part_that_has_nothing_to_say_is_left_out():
+def test_empty_parts_are_omitted():
     assert read_parts({"a": ("One", lambda: None), "b": ("Two", dict)}) == [PagePart("b", "Two", {})]

@@ -35,14 +35,14 @@ def test_bars_show_the_share_of_wrong_images():
     assert f"{100 * wrong:.1f} %" in text_of(to_svg(draw_errors(errors)))
 
 
-def test_several_runs_stand_below_each_other_by_name():
+def test_errors_of_several_runs_are_rows():
     runs = {"Similar": break_down(*drawn(seed=1)), "$ome_{name}": break_down(*drawn(seed=2))}
     text = text_of(to_svg(draw_errors(runs)))
     assert "Similar" in text
     assert "$ome_{name}" in text
 
 
-def test_a_perfect_clustering_and_one_without_old_classes_can_be_drawn():
+def test_errors_are_drawn_without_wrong_images_or_old_classes():
     y_true = np.arange(5)
     assert "0.0 %" in text_of(to_svg(draw_errors(break_down(y_true, y_true, y_true < 0))))
     confusion = matched_confusion(Counts.of(y_true, y_true), np.array([], dtype=int))
@@ -66,6 +66,6 @@ def test_the_same_figure_gives_the_same_bytes_and_needs_no_pyplot():
     assert "matplotlib.pyplot" not in sys.modules
 
 
-def test_a_name_in_any_script_is_written_without_a_warning():
+def test_names_in_any_script_cause_no_warning():
     y_true, y_pred, is_old = drawn()
     assert "鳥" in text_of(to_svg(draw_errors({"鳥": break_down(y_true, y_pred, is_old)})))

@@ -30,7 +30,7 @@ def tables():
     return FeatureTable.of(pool, dataset=["birds"] * 30 + ["$pets$ <x>"] * 30), FeatureTable.of(target)
 
 
-def test_what_is_near_lies_near(tables):
+def test_map_keeps_neighbors_together(tables):
     found = feature_map(*tables)
     birds, pets, target = (found.points[found.source == source].mean(axis=0) for source in (0, 1, TARGET))
     assert np.linalg.norm(target - pets) < 0.5 * np.linalg.norm(target - birds)

@@ -76,7 +76,7 @@ def test_observed_share_appears_only_where_truth_is_known(cell, bare_run):
     assert "observed right" not in without
 
 
-def test_an_uncalibrated_confidence_is_marked_and_promises_no_purity(own_run):
+def test_uncalibrated_confidence_is_marked_and_gives_no_purity(own_run):
     own_run.save_about(own_run.about | {"expected_right": None, "calibrated_on": "held-out labeled images"})
     text = text_of(result_html(RunFolder.open(own_run.path)))
     assert "not calibrated" in text

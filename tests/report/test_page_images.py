@@ -40,7 +40,7 @@ def cost(pictures):
     return sum(len(picture.uri) + len(picture.alt) + 40 for picture in pictures)
 
 
-def test_a_sheet_is_one_picture_with_paper_between_the_images(images):
+def test_sheet_is_one_picture_with_transparent_gaps(images):
     page_images = PageImages(images, 100_000)
     picture = page_images.sheet(order(1, 2, 3, 4))
     assert picture.alt == "some <images>"
@@ -63,7 +63,7 @@ def test_images_that_cannot_be_read_are_left_out_and_counted(images):
     assert said.startswith("2 of 3 images could not be read, e.g. a/0.png")
 
 
-def test_the_budget_is_kept_and_what_is_left_out_is_said(images):
+def test_budget_limits_sheets_and_counts_omitted_ones(images):
     orders = [order(row) for row in range(1, 11)]
     full = list(PageImages(images, 10**6).sheets(orders))
     page_images = PageImages(images, cost(full[:2]) + 10)
@@ -79,7 +79,7 @@ def test_the_richest_plan_that_fits_is_taken(images):
         assert PageImages(images, int(budget)).richest(plans) is plans[expected]
 
 
-def test_sheets_that_told_the_cost_are_not_drawn_again(images):
+def test_sampled_sheets_are_not_drawn_twice(images):
     plans = [[order(row, pixels=pixels) for row in range(1, 11)] for pixels in (48, 8)]
     with patch.object(ImageSet, "image", autospec=True, side_effect=ImageSet.image) as image:
         page_images = PageImages(images, 10**6)
@@ -94,7 +94,7 @@ def test_without_images_there_is_a_reason():
     assert remarks(page_images) == ["No images: the disk is gone."]
 
 
-def test_a_photo_is_its_middle_square_and_what_is_small_stays_as_it_is(tmp_path):
+def test_photos_are_cropped_to_a_square_and_never_enlarged(tmp_path):
     photo = Image.radial_gradient("L").resize((400, 300)).convert("RGB")
     photo.save(tmp_path / "photo.png")
     photo.resize((40, 30)).save(tmp_path / "small.png")

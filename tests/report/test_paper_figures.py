@@ -47,7 +47,7 @@ def test_fig_3_stacks_errors_of_new_images():
     assert "Fig. 3" in caption
 
 
-def test_other_tables_show_what_each_row_changes_beside_the_paper():
+def test_other_tables_show_changes_beside_those_of_the_paper():
     figure, caption = draw_paper(replace(TABLE, targets=("cub",)))
     (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["simgcd, bins"]

@@ -28,12 +28,12 @@ def test_images_and_classes_of_each_data_set_are_counted(finished):
     assert html.count("<img") == 1 + len(pool.datasets)
 
 
-def test_a_list_that_is_gone_is_said(own_run):
+def test_unreadable_list_is_reported(own_run):
     (own_run.path / "pool.parquet").write_bytes(b"torn")
     assert "The list of labeled images cannot be read" in text_of(shown(own_run))
 
 
-def test_files_that_were_left_out_are_counted_and_listed(own_run):
+def test_skipped_files_are_counted_and_listed(own_run):
     def said(files):
         write_left_out(own_run.path, files)
         return left_out_part(RunFolder(own_run.path))
@@ -45,5 +45,5 @@ def test_files_that_were_left_out_are_counted_and_listed(own_run):
     assert "3 files were skipped: 3 unreadable (<0>.jpg, <1>.jpg, <2>.jpg)." in unescape(text_of(html))
     assert "/photos/<2>.jpg target not an image no <image>" in unescape(text_of(html))
     html = part("run", "left_out", said([*some * 200]))
-    assert "left_out.csv lists all 600 files." in text_of(html)
+    assert "left_out.csv lists all of them." in text_of(html)
     assert "<details>" in html

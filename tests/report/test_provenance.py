@@ -2,38 +2,38 @@ from __future__ import annotations
 
 from tests.report.html_checks import part, text_of
 
-from justright.report.run_parts import asked, flat_texts, reproduction, resolved, timings
+from justright.report.run_parts import flat_texts, reproduction, resolved, settings_part, timings
 
 
 def test_settings_become_one_level():
     assert flat_texts({"a": {"b": {"c": 1}}, "d": [1, 2]}) == {"a.b.c": 1, "d": "1, 2"}
 
 
-def test_everything_that_was_asked_is_said(finished):
-    said = text_of(part("run", "asked", asked(finished.about)))
+def test_all_settings_are_shown(finished):
+    said = text_of(part("run", "settings", settings_part(finished.about)))
     for words in ("method simgcd", "selector beta", "source of K given", "backbone glyph_vit", "target photos"):
         assert words in said
     assert "config.learning_rate 0.1" in said
 
 
-def test_a_run_that_is_not_finished_is_told_by_its_spec():
+def test_unfinished_run_shows_its_spec():
     about = {
         "spec": {"method": "gcd", "seed": 3, "backbone": "x", "checkpoint": None},
         "asked": {},
         "is_finished": False,
     }
     assert resolved(about)["method"] == "gcd"
-    said = text_of(part("run", "asked", asked(about)))
+    said = text_of(part("run", "settings", settings_part(about)))
     assert "method gcd" in said
     assert "backbone x" in said
-    assert part("run", "asked", asked({}))
+    assert part("run", "settings", settings_part({}))
 
 
 def test_the_way_to_do_it_again(finished):
-    said = text_of(part("run", "again", reproduction(finished.about)))
+    said = text_of(part("run", "reproduce", reproduction(finished.about)))
     for words in (finished.about["command"], "version of torch 2.13.0", "fingerprint of pool " + "a" * 32, "seed 0"):
         assert words in said
-    assert "has no record of its command" in part("run", "again", reproduction({}))
+    assert "has no record of its command" in part("run", "reproduce", reproduction({}))
 
 
 def test_seconds_add_up(finished):

@@ -93,7 +93,7 @@ def test_the_largest_clusters_have_their_expected_purity(finished, own_run):
         ((1.0, 1, 1, [0], 0, 1), "1 image: 1 in 1 known class (1 already labeled)."),
     ],
 )
-def test_what_is_not_there_is_not_said(case, said):
+def test_sentence_omits_empty_counts(case, said):
     assert told(*case) == said
 
 

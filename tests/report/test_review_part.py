@@ -9,7 +9,7 @@ from tests.review import acting
 
 from justright.evaluation import CheckedAccuracy
 from justright.report import clusters
-from justright.report.clusters import MOST_MADE, made_table, review_cells, review_of
+from justright.report.clusters import made_table, review_cells, review_of
 from justright.report.run_report import RunPage
 from justright.review.findings import Review, ReviewedCluster
 from justright.review.open_review import OpenReview
@@ -81,13 +81,12 @@ def test_what_became_of_the_images_in_words():
     )
 
 
-def test_clusters_that_the_review_made_are_listed_the_largest_first():
-    made = tuple(reviewed(name=f"made {n}", n_images=n + 1) for n in range(MOST_MADE + 3))
-    html = html_checks.part("run", "made_in_review", {"made": made_table(made), "n_made": len(made)})
+def test_clusters_created_in_the_review_are_listed_by_size():
+    made = tuple(reviewed(name=f"made {n}", n_images=n + 1) for n in range(9))
+    html = html_checks.part("run", "made_in_review", {"made": made_table(made)})
     names = re.findall(r"<bdi>(made \d+)</bdi>", html)
-    assert names == [f"made {n}" for n in range(MOST_MADE + 2, 2, -1)]
-    assert "The 3 smallest are omitted here" in html
-    assert not html_checks.part("run", "made_in_review", {"made": made_table(()), "n_made": 0}).strip()
+    assert names == [f"made {n}" for n in range(8, -1, -1)]
+    assert not html_checks.part("run", "made_in_review", {"made": made_table(())}).strip()
 
 
 def summary(run) -> str:
@@ -108,7 +107,7 @@ def test_review_summary_has_counts_and_interval(finished, monkeypatch):
     assert "about 195 checks give it within ±4 points" in summary(finished)
 
 
-def test_the_page_tells_what_reviewers_said_about_each_cluster(bare_run):
+def test_page_shows_the_verdicts_of_reviewers(bare_run):
     opened = OpenReview(bare_run)
     new = [n for n, each in enumerate(opened.predictions.categories) if each.kind == "discovered"]
     names = [opened.predictions.categories[n].name for n in new]
@@ -147,7 +146,7 @@ def test_without_a_review_the_page_says_how_to_make_one(bare_run, report):
 
 
 @pytest.mark.parametrize("damage", ["lost line", "noise", "folder"])
-def test_a_damaged_log_is_told_and_the_clusters_are_shown(bare_run, damage):
+def test_damaged_log_is_reported_and_clusters_are_shown(bare_run, damage):
     opened = OpenReview(bare_run)
     for cluster in range(3):
         acting.act(opened, "name", cluster=cluster, name="a name that must not be shown")
@@ -171,7 +170,7 @@ def test_a_damaged_log_is_told_and_the_clusters_are_shown(bare_run, damage):
     assert card_of(html, opened.predictions.categories[0].name)["images"] == str(opened.predictions.sizes[0])
 
 
-def test_what_reviewers_write_is_text_and_nothing_else(own_run, chromium, tmp_path):
+def test_reviewer_input_is_shown_as_text(own_run, chromium, tmp_path):
     opened = OpenReview(own_run)
     acting.act(opened, "name", by=BAD[:40], cluster=0, name=BAD)
     acting.act(opened, "name", by='"><img src=x onerror=alert(2)>', cluster=0, name="'--></style><b>")

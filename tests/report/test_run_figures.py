@@ -34,7 +34,7 @@ def test_lines_go_through_the_records():
     assert axes.lines[0].get_ydata().tolist() == [1.0, 0.5, 0.25]
 
 
-def test_runs_lie_over_each_other_and_odd_values_do_no_harm():
+def test_training_curves_overlap_and_tolerate_odd_values():
     records = {"$a$": [{"epoch": 0, "loss": math.nan}], "<b>": [{"epoch": 0, "loss": 1.0, "extra": 2.0}], "empty": []}
     svg = to_svg(draw_training(records))
     assert "$a$" in svg

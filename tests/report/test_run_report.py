@@ -82,13 +82,13 @@ def test_the_outcome_stands_before_all_parts(report, finished):
     assert f"simgcd with beta selection; {n_categories} categories, K given; seed 0" in top
 
 
-def test_a_vote_of_seeds_is_told_before_the_pictures(bare_run):
+def test_notes_precede_the_pictures(bare_run):
     bare_run.save_about(dict(bare_run.about) | {"notes": ["a vote of seeds 0, 1, 2: all <b>agree</b>"]})
     top = RunPage(RunFolder.open(bare_run.path), picture_share=0.0).html().partition("<h2>")[0]
     assert "<p>A vote of seeds 0, 1, 2: all &lt;b&gt;agree&lt;/b&gt;.</p>" in top
 
 
-def test_pointing_at_a_mark_of_the_map_shows_its_image(chromium, report, tmp_path):
+def test_hovering_a_mark_shows_its_image(chromium, report, tmp_path):
     page = opened(chromium, report, tmp_path).page
     page.locator("figure.map").scroll_into_view_if_needed()
     tile = page.locator(".tile")
@@ -143,14 +143,14 @@ def test_curves_of_all_seeds_and_of_their_heads_are_shown(bare_run):
 
 
 @pytest.mark.parametrize("said", [{}, {"n_categories": 3, "curve": [[1]], "axes": ["a", "b"]}])
-def test_an_estimate_of_another_kind_is_told_and_the_rest_is_shown(bare_run, said):
+def test_unreadable_estimate_is_reported_and_other_parts_are_shown(bare_run, said):
     bare_run.save_json("count.json", {"estimates": {"a counter": said}})
     html = RunPage(bare_run, picture_share=0.0).html()
     assert "This part cannot be shown: an estimate of K cannot be read: " in html
     assert re.findall(r"<h2>(.*?)</h2>", html)[-len(PARTS) :] == PARTS
 
 
-def test_the_threshold_of_bins_is_drawn_as_when_selecting(own_run):
+def test_bins_threshold_is_drawn_from_the_saved_selection(own_run):
     pool, target = own_run.frozen
     merged = merge_tables([pool])
     selector = BinsSelector(n_clusters=12, select=False).fit_stream(merged, row_shards(target.features))
@@ -162,7 +162,7 @@ def test_the_threshold_of_bins_is_drawn_as_when_selecting(own_run):
     assert f"threshold {selector.threshold_:.3g}<" in html
 
 
-def test_missing_parts_are_said_and_the_others_stay(own_run):
+def test_missing_parts_are_named_beside_the_others(own_run):
     for name in ("weights.parquet", "metrics.jsonl", "count.json", "scores.json", "truth.parquet"):
         (own_run.path / name).unlink()
     html = RunPage(own_run, picture_share=0.0).html()
@@ -192,7 +192,7 @@ def test_a_run_that_has_only_begun_gives_a_page(tmp_path):
     assert "K is not known yet" in said
 
 
-def test_damaged_files_do_not_take_the_page_down(own_run):
+def test_damaged_files_do_not_break_the_page(own_run):
     for name in ("scores.json", "count.json", "predictions.parquet", "weights.parquet", "target.parquet", "tuned.npy"):
         (own_run.path / name).write_bytes(b"torn")
     html = RunPage(RunFolder.open(own_run.path)).html()
@@ -236,7 +236,7 @@ def visible_names(page):
     return page.locator("#discovered tbody tr:visible td:nth-child(2)").all_text_contents()
 
 
-def test_it_opens_from_disk_without_an_error_or_a_request(chromium, report, tmp_path):
+def test_page_opens_from_disk_without_errors_or_requests(chromium, report, tmp_path):
     for scheme in ("light", "dark"):
         seen = opened(chromium, report, tmp_path, color_scheme=scheme)
         assert seen.problems == []
@@ -297,7 +297,7 @@ def test_a_phone_need_not_scroll_sideways(chromium, report, tmp_path):
     assert outside == 0
 
 
-def test_it_is_whole_without_scripts_and_on_paper(chromium, report, tmp_path):
+def test_page_works_without_scripts_and_on_paper(chromium, report, tmp_path):
     page = opened(chromium, report, tmp_path, java_script_enabled=False).page
     page.locator("#selection summary").click()
     assert page.locator("#classes tbody tr").first.is_visible()
@@ -332,7 +332,7 @@ def luminance(color):
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def test_the_page_goes_into_the_run_unless_another_place_is_named(finished, own_run, report, tmp_path):
+def test_page_is_written_into_the_run_by_default(finished, own_run, report, tmp_path):
     assert (finished.path / "report.html").read_text(encoding="utf-8") == report
     elsewhere = tmp_path / "new" / "page.html"
     assert write_report(own_run, elsewhere) == elsewhere
@@ -358,7 +358,7 @@ def test_thousands_of_clusters_and_classes_stay_below_the_limit(noise, tmp_path,
     assert html.count('alt="central images of') == 2000, "every cluster is seen"
     said = text_of(html)
     assert "in 1,950 new clusters" in said
-    assert "200 classes in the middle are omitted here" in said
+    assert "200 more are not shown" in said
 
 
 @pytest.fixture
@@ -372,7 +372,7 @@ def clusters_only(noise, tmp_path, monkeypatch):
     return RunFolder.open(run.path)
 
 
-def test_a_page_that_is_too_large_gives_up_pictures_until_it_fits(clusters_only, monkeypatch):
+def test_oversized_page_drops_pictures_until_it_fits(clusters_only, monkeypatch):
     pages = [RunPage(clusters_only, picture_share=share).html() for share in (1.0, 0.3, 0.0)]
     full, fewer, none = (len(page.encode()) for page in pages)
     assert full > 1.2 * fewer > 1.4 * none, "the three pages differ"

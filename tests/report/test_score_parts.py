@@ -21,7 +21,7 @@ def test_scores_are_those_of_the_file(finished):
     assert "do not include the variation between seeds" in said
 
 
-def test_labels_that_selection_left_out_have_their_own_row(finished, own_run):
+def test_dropped_old_classes_have_their_own_row(finished, own_run):
     (own_run.path / "scores.json").unlink()
     replace(finished.scores, old_kept=0.5).save(own_run.path / "scores.json")
     assert "labels kept" not in text_of(part("run", "scores", scores_part(finished)))
@@ -29,7 +29,7 @@ def test_labels_that_selection_left_out_have_their_own_row(finished, own_run):
     assert percent(replace(finished.scores, old=math.nan), "old") == "no images"
 
 
-def test_names_count_stands_beside_the_accuracy_where_the_file_has_it(finished, own_run):
+def test_names_count_is_a_column_if_the_scores_have_it(finished, own_run):
     assert "names count" not in text_of(part("run", "scores", scores_part(finished)))
     (own_run.path / "scores.json").unlink()
     names = {"all": 0.5, "old": 0.25, "new": math.nan}

@@ -15,7 +15,7 @@ def group(values, half=0.0):
     return SeedGroup(tuple(fake_run(str(n), seed=n, accuracy=value, half=half) for n, value in enumerate(values)))
 
 
-def test_without_noise_of_images_it_is_the_interval_of_welch():
+def test_interval_without_image_noise_is_welchs():
     a, b = [0.70, 0.74, 0.71, 0.75], [0.60, 0.66, 0.64]
     found = change(group(a), group(b), "all")
     expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
@@ -24,7 +24,7 @@ def test_without_noise_of_images_it_is_the_interval_of_welch():
     assert found.verdict() == "better"
 
 
-def test_one_seed_each_leaves_the_noise_of_images_and_a_caveat():
+def test_one_seed_per_side_adds_a_caveat():
     found = change(group([0.8], half=0.03), group([0.6], half=0.04), "new")
     assert found.high - found.points == pytest.approx(5.0)
     assert found.verdict() == "better on these images; with one seed it may still be chance"
@@ -47,7 +47,7 @@ def test_settings_are_those_of_the_run_and_of_its_selection(finished):
     assert settings["selection.alpha"] == 5.0
 
 
-def test_repetitions_share_a_key_and_selections_share_a_shorter_one():
+def test_keys_ignore_the_seed_and_optionally_the_selection():
     one, again, other = fake_run("a", seed=0), fake_run("b", seed=1), fake_run("c", config={"rate": 2})
     none = fake_run("d", selector="none")
     assert one.key() == again.key()
@@ -59,7 +59,7 @@ def test_repetitions_share_a_key_and_selections_share_a_shorter_one():
     assert one.key(ignoring_selection=True) == rival.key(ignoring_selection=True)
 
 
-def test_what_was_typed_is_no_setting():
+def test_command_line_is_no_setting():
     one, other = (
         fake_run("a", asked={"target": "t", "command": f"justright discover --out {place}"}) for place in "ab"
     )
@@ -67,7 +67,7 @@ def test_what_was_typed_is_no_setting():
     assert one.settings["asked.target"] == "t"
 
 
-def test_an_estimated_k_is_no_setting_but_a_given_one_is():
+def test_only_a_given_k_is_a_setting():
     estimated = [fake_run("a", n_target=n, k_source="mixture").key() for n in (3, 4)]
     given = [fake_run("a", n_target=n, k_source="given").key() for n in (3, 4)]
     assert estimated[0] == estimated[1]

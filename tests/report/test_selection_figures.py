@@ -65,7 +65,7 @@ def test_no_selection_has_no_figure(weighed):
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_a_selection_that_was_saved_is_drawn_as_when_it_was_made(weighed, tmp_path, setting):
+def test_saved_selection_is_drawn_like_a_new_one(weighed, tmp_path, setting):
     result = weighed(name_of(setting), SETTINGS[setting])
     save_selection(tmp_path / "w.parquet", result, FeatureTable.of(np.ones((2, 8), dtype=np.float32)))
     drawn, again = draw_selection(result), draw_selection(load_selection(tmp_path / "w.parquet"))
@@ -80,7 +80,7 @@ def test_unknown_selector_is_ranked_from_its_file(weighed):
         assert list(draw_selection(other)) == ([] if name == "none" else ["ranked"])
 
 
-def test_parameters_of_another_version_do_not_stand_in_the_way(weighed):
+def test_unknown_parameters_of_a_saved_selection_are_ignored(weighed):
     result = weighed("beta", SETTINGS["soft"])
     params = {name: value for name, value in result.about["params"].items() if name != "seed"} | {"new": 1}
     other = Selection(result.images, result.classes, result.about | {"params": params})

@@ -31,7 +31,7 @@ def run(finished_run, tmp_path) -> RunFolder:
 def photos(run, tmp_path) -> Path:
     """The folder with the images of the target: the run is about these files then, as they are now."""
     root, target = tmp_path / "photos", RunFolder.open(run.path).target
-    write_tree(target, root, n_processes=1)
+    write_tree(target, root)
     paths = [f"{path}.png" for path in target.paths]
     files = ImageSet.of(FolderReader(root), dataset="target", path=paths).with_ids()
     files.with_content().save(run.path / "target.parquet")

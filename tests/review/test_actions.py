@@ -114,7 +114,7 @@ def test_external_action_is_served_logged_undone_and_replayed(opened, run, flag)
         assert [line["text"] for line in client.get("/history").json()["lines"]][-1] == told
 
 
-def test_a_log_with_an_action_that_is_not_known_is_refused(opened, run, say, flag):
+def test_log_with_an_unknown_action_is_rejected(opened, run, say, flag):
     say(opened, "flag", cluster=2, why="two kinds")
     ACTIONS.remove("flag")
     try:
@@ -140,7 +140,7 @@ def test_every_action_is_named_and_documented(name):
 
 
 @pytest.mark.parametrize("name", ["split", "redo"])
-def test_what_stands_for_another_action_cannot_be_part_of_a_log(opened, name):
+def test_page_actions_that_resolve_to_others_cannot_be_logged(opened, name):
     action = {"do": name} | ({"cluster": 0, "n_parts": 2} if name == "split" else {})
     line = LogLine(seq=1, at="2026-01-01T00:00:00Z", by="anna", id="0" * 16, action=action)
     with pytest.raises(ConflictError, match=f"{name} cannot be logged"):

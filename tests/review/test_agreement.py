@@ -21,7 +21,7 @@ def test_kappa_is_that_of_cohen():
     assert cohen_kappa(both) == pytest.approx(kappa_as_loops(both))
 
 
-def test_kappa_says_nothing_where_there_is_one_answer():
+def test_kappa_is_none_for_a_single_answer():
     assert cohen_kappa([("right", "right")] * 5) is None
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from justright.review.state import Change, Moved, edit
 
 
-def test_a_change_that_is_reversed_leaves_everything_as_it_was():
+def test_reversed_change_restores_the_state():
     group, names = np.array([0, 0, 1]), {0: "goose"}
     change = Change((Moved(np.array([0]), 0, 1),), (edit(names, 0, "duck"), edit(names, 1, "swan")))
     change.apply(group)
@@ -14,7 +14,7 @@ def test_a_change_that_is_reversed_leaves_everything_as_it_was():
     assert (group.tolist(), names) == ([0, 0, 1], {0: "goose"})
 
 
-def test_a_change_can_be_applied_only_where_nothing_else_was():
+def test_change_applies_only_to_the_expected_state():
     group, names = np.array([0, 0, 1]), {0: "goose"}
     moved, named = Change((Moved(np.array([0, 1]), 0, 1),)), Change(edits=(edit(names, 0, "duck"),))
     assert moved.can_apply(group)
@@ -24,6 +24,6 @@ def test_a_change_can_be_applied_only_where_nothing_else_was():
     assert not named.can_apply(group)
 
 
-def test_the_groups_of_a_change_are_where_images_come_from_and_go_to():
+def test_groups_of_a_change_are_sources_and_destinations():
     change = Change((Moved(np.array([0]), 0, 5), Moved(np.array([1]), 0, 6)), (edit({}, 9, "name"),))
     assert change.groups == {0, 5, 6}

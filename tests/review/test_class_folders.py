@@ -23,7 +23,7 @@ from justright.utils.errors import DataError
         ("ends. ", "ends"),
     ],
 )
-def test_names_that_file_systems_refuse_are_mended(name, safe):
+def test_invalid_file_names_are_replaced(name, safe):
     assert safe_part(name) == safe
 
 
@@ -33,7 +33,7 @@ def test_long_names_are_cut_between_characters_and_keep_their_ending():
     assert cut.endswith("ß.png")
 
 
-def test_no_class_name_leads_out_of_the_folder_and_no_two_share_one():
+def test_class_folders_stay_inside_and_are_unique():
     names = ["../../etc", "a/../b", "/root", "Gull", "gull", "GULL", "a:b", "a_b"]
     folders = safe_folders(names)
     assert len({folder.casefold() for folder in folders.values()}) == len(names)
@@ -63,7 +63,7 @@ def test_files_of_one_name_do_not_overwrite_each_other(make_tree, tmp_path):
     assert root.is_dir()
 
 
-def test_a_folder_with_something_in_it_is_left_alone(make_tree, tmp_path):
+def test_non_empty_folder_is_not_overwritten(make_tree, tmp_path):
     images = open_images(make_tree({"cats": 1}))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
@@ -72,7 +72,7 @@ def test_a_folder_with_something_in_it_is_left_alone(make_tree, tmp_path):
     assert [f.name for f in (tmp_path / "out").iterdir()] == ["mine.txt"]
 
 
-def test_an_image_that_cannot_be_read_leaves_nothing_half_done(make_tree, tmp_path):
+def test_unreadable_image_leaves_no_partial_export(make_tree, tmp_path):
     root = make_tree({"cats": 2})
     images = open_images(root)
     (root / "cats" / "1.png").unlink()

@@ -18,7 +18,7 @@ def two_heaps():
     return features + 0.01 * rng.normal(size=features.shape).astype(np.float32)
 
 
-def test_two_heaps_come_apart_and_the_larger_one_stays():
+def test_split_separates_two_groups():
     assert cluster_again(ROWS, two_heaps(), 2, seed=0) == [list(range(100, 110))]
 
 
@@ -26,7 +26,7 @@ def test_same_seed_same_parts():
     assert cluster_again(ROWS, two_heaps(), 5, seed=1) == cluster_again(ROWS, two_heaps(), 5, seed=1)
 
 
-def test_parts_hold_no_image_twice_and_leave_the_largest():
+def test_split_parts_are_disjoint_and_keep_the_largest():
     parts = cluster_again(ROWS, two_heaps(), 4, seed=0)
     gone = [row for part in parts for row in part]
     assert len(set(gone)) == len(gone)
@@ -40,7 +40,7 @@ def test_equal_features_or_too_few_images_are_refused():
         cluster_again(ROWS[:2], two_heaps(), 3, seed=0)
 
 
-def test_keep_is_an_opinion_about_the_name_only_where_it_has_one(opened, say):
+def test_keep_confirms_the_name_of_named_clusters_only(opened, say):
     new = next(c for c, label in opened.state.labels.items() if label.kind == "discovered")
     say(opened, "keep", cluster=0)
     say(opened, "keep", cluster=new)
@@ -49,7 +49,7 @@ def test_keep_is_an_opinion_about_the_name_only_where_it_has_one(opened, say):
     assert opened.state.opinions[new] == {"anna": Opinion("keep", None), "ben": Opinion("reject", None)}
 
 
-def test_a_name_and_a_known_class_are_labels_for_everyone(opened, say):
+def test_names_apply_to_all_reviewers(opened, say):
     say(opened, "name", cluster=14, name="goose")
     say(opened, "known", cluster=15, name=opened.known_classes[0])
     labels = [opened.state.labels[c] for c in (14, 15)]
@@ -60,7 +60,7 @@ def test_a_name_and_a_known_class_are_labels_for_everyone(opened, say):
     assert opened.state.status(14) == "kept"
 
 
-def test_merge_move_and_reject_put_images_where_they_say(opened, say):
+def test_merge_move_and_reject_move_images(opened, say):
     a, b, c = (opened.state.rows_of(cluster).tolist() for cluster in (1, 2, 3))
     say(opened, "merge", cluster=1, into=2)
     assert opened.state.rows_of(2).tolist() == sorted(a + b)
@@ -72,7 +72,7 @@ def test_merge_move_and_reject_put_images_where_they_say(opened, say):
     assert opened.state.labels[made].name == f"cluster-{made}"
 
 
-def test_a_split_that_someone_overtook_is_refused(opened, say):
+def test_stale_split_is_rejected(opened, say):
     say(opened, "reject", cluster=3, rows=opened.state.rows_of(3)[:1].tolist())
     with pytest.raises(ConflictError, match="changed since you saw it"):
         say(opened, "split", by="ben", base=0, cluster=3, n_parts=2)

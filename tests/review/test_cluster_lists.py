@@ -30,7 +30,7 @@ def test_clusters_that_were_judged_come_last_until_that_is_disputed(opened, say)
     assert opened.lists.clusters() == before
 
 
-def test_an_image_that_a_person_moved_is_not_looked_for_again(opened, say):
+def test_moved_images_count_as_certain(opened, say):
     unlike = int(np.flatnonzero(opened.predictions.is_neither)[0])
     home = int(opened.state.group[unlike])
     to = next(cluster for cluster in opened.lists.alive() if cluster != home)
@@ -56,7 +56,7 @@ def test_search_and_status_choose_from_the_list(opened, say):
     assert 3 not in opened.lists.clusters(status="open")
 
 
-def test_central_images_lead_outliers_trail_and_the_uncertain_are_found(opened):
+def test_images_sort_by_centrality_and_by_uncertainty(opened):
     rows = opened.state.rows_of(2)
     x = opened.features[rows].astype(np.float64)
     x /= np.linalg.norm(x, axis=1, keepdims=True)
@@ -82,7 +82,7 @@ def test_an_image_unlike_all_is_the_least_certain(opened):
     assert opened.lists.images(int(opened.state.group[unlike]), "uncertain")[0] == unlike
 
 
-def test_clusters_to_go_to_come_by_similarity_of_their_centroid(opened):
+def test_move_targets_sort_by_centroid_similarity(opened):
     def mean_direction(rows):
         x = opened.features[rows].astype(np.float64)
         return (x / np.linalg.norm(x, axis=1, keepdims=True)).mean(axis=0)
@@ -99,5 +99,5 @@ def test_clusters_to_go_to_come_by_similarity_of_their_centroid(opened):
         assert similarity == sorted(similarity, reverse=True)
 
 
-def test_to_no_images_no_cluster_is_more_similar_than_another(opened):
+def test_move_targets_without_images_sort_by_size(opened):
     assert opened.lists.near(REJECTED, []) == opened.lists.clusters("largest")

@@ -58,7 +58,7 @@ def is_closed(connection) -> bool:
         return True
 
 
-def test_for_one_stranger_more_the_oldest_is_closed_and_no_other(patient):
+def test_excess_connection_closes_the_oldest_unauthorized_one(patient):
     with ExitStack() as open_:
         strangers = [open_.enter_context(patient.connect(b"GET /")) for _ in range(N_STRANGERS + 2)]
         assert [is_closed(each) for each in strangers[:2]] == [True, True]
@@ -81,7 +81,7 @@ def test_authorized_connection_survives_many_unauthorized_ones(patient):
 
 
 @pytest.mark.parametrize("path", ["", "nonsense/status"])
-def test_a_whole_request_without_the_token_makes_no_place_for_others(patient, path):
+def test_complete_request_without_token_stays_unauthorized(patient, path):
     with patient.connect(f"GET /{path} HTTP/1.1\r\nHost: 127.0.0.1:{patient.port}\r\n\r\n".encode()) as stranger:
         answer = b""
         while data := stranger.recv(4096):  # up to the end of the connection
@@ -89,7 +89,7 @@ def test_a_whole_request_without_the_token_makes_no_place_for_others(patient, pa
     assert answer.startswith(b"HTTP/1.1 403")
 
 
-def test_those_with_the_token_are_bounded_too_and_hear_why(serve):
+def test_authorized_connections_are_limited_with_a_message(serve):
     live = serve(seconds=FOREVER)
     with ExitStack() as open_:
         answers = [open_.enter_context(live.connect(head(live))).recv(12) for _ in range(N_CONNECTIONS)]
@@ -97,12 +97,12 @@ def test_those_with_the_token_are_bounded_too_and_hear_why(serve):
 
 
 @pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nX: y"])
-def test_a_request_that_does_not_arrive_is_no_longer_waited_for(hasty, sent):
+def test_slow_request_times_out(hasty, sent):
     with hasty.connect(sent) as slow:
         assert is_closed(slow)
 
 
-def test_neither_is_the_rest_of_a_body_and_nothing_is_done(hasty):
+def test_incomplete_body_times_out_without_an_action(hasty):
     url = urlsplit(hasty.url)
     body = json.dumps({"id": "ab" * 8, "base": 0, "reviewer": "anna", "action": {"do": "keep", "cluster": 0}}).encode()
     post = f"POST {url.path}act HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
@@ -123,5 +123,5 @@ def test_nor_is_the_rest_of_a_second_request(hasty):
                 break
 
 
-def test_the_usual_limits_leave_most_places_to_those_with_the_token():
+def test_default_limits_reserve_most_connections_for_the_token():
     assert LIMITS.n_strangers < LIMITS.n_connections / 2

@@ -29,7 +29,7 @@ def reviewed(opened, say):
     return opened
 
 
-def test_the_table_says_for_every_image_what_the_review_left(reviewed):
+def test_label_table_has_the_reviewed_state_of_every_image(reviewed):
     rows = label_table(reviewed).to_pylist()
     state = reviewed.state
     assert [row["id"] for row in rows] == reviewed.predictions.ids
@@ -57,7 +57,7 @@ def test_tables_are_written_and_read_back(reviewed, tmp_path, form):
     ]
 
 
-def test_the_labeled_set_has_what_was_kept_and_one_class_for_one_name(reviewed):
+def test_labeled_set_holds_kept_clusters_with_equal_names_as_one_class(reviewed):
     images = labeled_set(reviewed, "again")
     state = reviewed.state
     rows = np.flatnonzero(np.isin(state.group, [14, 15, 16]))
@@ -78,7 +78,7 @@ def test_the_labeled_set_joins_the_pool_of_the_next_run(reviewed, tmp_path):
     assert again.image(0).size == reviewed.run.target.image(0).size
 
 
-def test_a_second_run_calls_known_classes_as_the_first_did(reviewed):
+def test_second_run_keeps_names_of_known_classes(reviewed):
     again = make_problem([], labeled_set(reviewed, "again", with_known=True), reviewed.run.target)
     known = {c.name for c in reviewed.predictions.categories if c.kind == "known"}
     assert set(again.pool.images.classes.values()) == known | {"Sigma, the letter"}
@@ -93,7 +93,7 @@ def test_export_with_known_classes_replaces_the_labeled_set(reviewed):
     assert set(full.classes.values()) == known | {"Sigma, the letter"}
 
 
-def test_all_takes_what_nobody_judged_but_not_what_someone_rejected(reviewed):
+def test_all_includes_open_clusters_but_not_rejected_ones(reviewed):
     images = labeled_set(reviewed, "again", is_all=True)
     state = reviewed.state
     assert len(images) == int((~np.isin(state.group, [17, 18, REJECTED])).sum())
@@ -130,9 +130,7 @@ def spoil(file, how, tmp_path):
 @pytest.mark.parametrize("how", ["link to a text", "other image", "gone"])
 @pytest.mark.parametrize(("form", "is_copy"), [("folders", True), ("folders", False), ("labeled", False)])
 @pytest.mark.parametrize("has_content", [True, False])
-def test_files_that_are_not_those_of_the_run_are_refused_by_name(
-    run, photos, say, tmp_path, how, form, is_copy, has_content
-):
+def test_export_rejects_changed_files_by_name(run, photos, say, tmp_path, how, form, is_copy, has_content):
     if not has_content:  # as earlier versions wrote it: ids are made of the content
         ImageSet(run.target.table.drop_columns([CONTENT]), run.target.readers).save(run.path / "target.parquet")
     opened = OpenReview(RunFolder.open(run.path))
@@ -155,7 +153,7 @@ def test_files_that_are_not_those_of_the_run_are_refused_by_name(
     assert export(opened, again, form, is_copy) == n_images - 2
 
 
-def test_a_file_of_which_nothing_is_known_has_to_be_an_image(run, photos, say, tmp_path):
+def test_unknown_files_must_be_images(run, photos, say, tmp_path):
     """As in a run of an earlier version with ids that a list brought."""
     target = run.target
     table = target.table.drop_columns([CONTENT])

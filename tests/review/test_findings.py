@@ -61,7 +61,7 @@ def test_names_and_verdicts_are_those_of_each_reviewer(run, opened, say):
     assert (told[3].kind, told[0].kind) == ("known", "discovered")
 
 
-def test_images_are_told_to_be_where_the_review_put_them(run, opened, say):
+def test_findings_follow_moved_images(run, opened, say):
     a, b, c, d = new_clusters(opened, 4)
     sizes = opened.predictions.sizes
     rows = opened.state.rows_of(c).tolist()

@@ -10,7 +10,7 @@ from justright.runs.run_folder import RunFolder
 from justright.utils.errors import JustrightError
 
 
-def test_a_token_is_made_once_and_a_damaged_one_is_made_anew(tmp_path):
+def test_token_is_reused_and_replaced_if_damaged(tmp_path):
     file = tmp_path / "review" / "token"
     token = saved_token(file)
     assert saved_token(file) == token
@@ -28,7 +28,7 @@ def test_a_port_in_use_is_told_with_advice():
         assert "--port" in error.value.advice
 
 
-def test_an_address_of_another_machine_cannot_be_listened_on():
+def test_foreign_address_cannot_be_bound():
     with pytest.raises(JustrightError, match="cannot listen"):
         listen("192.0.2.1", 0)
 

@@ -27,14 +27,14 @@ def written(path, n=3):
     return log
 
 
-def test_what_was_appended_is_read_back_in_order(tmp_path):
+def test_log_reads_lines_in_order(tmp_path):
     written(tmp_path / "review" / "log.jsonl")
     lines = Log(tmp_path / "review" / "log.jsonl", "f" * 32).new_lines()
     assert lines == [keep(1), keep(2), keep(3)]
 
 
 @pytest.mark.parametrize("n_cut", range(1, 60, 7))
-def test_a_torn_end_is_passed_over_and_the_log_goes_on_after_it(tmp_path, n_cut):
+def test_log_continues_after_an_incomplete_last_line(tmp_path, n_cut):
     path = tmp_path / "log.jsonl"
     write_count(written(path).saved, 2)  # killed before the third was answered
     whole = path.read_bytes()
@@ -50,7 +50,7 @@ def test_a_torn_end_is_passed_over_and_the_log_goes_on_after_it(tmp_path, n_cut)
     assert Log(path, "f" * 32).new_lines()[n:] == [keep(n + 1, cluster=7)]
 
 
-def test_zeros_that_a_power_cut_left_are_passed_over(tmp_path):
+def test_zeros_after_a_power_cut_are_skipped(tmp_path):
     path = tmp_path / "log.jsonl"
     written(path, 2)
     with path.open("ab") as file:
@@ -62,7 +62,7 @@ def test_zeros_that_a_power_cut_left_are_passed_over(tmp_path):
     assert len(Log(path, "f" * 32).new_lines()) == 3
 
 
-def test_an_action_is_on_disk_before_it_counts_as_saved(tmp_path, monkeypatch):
+def test_action_is_flushed_before_it_is_confirmed(tmp_path, monkeypatch):
     """The plug may be pulled right after the answer. Other tests run without waiting for the disk."""
     log, done = written(tmp_path / "log.jsonl", 1), []
     monkeypatch.setattr(os, "fsync", lambda number: done.append((os.fstat(number).st_ino, read_count(log.saved))))
@@ -80,7 +80,7 @@ def test_a_new_log_is_on_disk_with_its_folder(tmp_path, monkeypatch):
     assert {(tmp_path / "log.jsonl").stat().st_ino, tmp_path.stat().st_ino} <= set(flushed)
 
 
-def test_the_file_comes_into_being_with_its_first_line(tmp_path, monkeypatch):
+def test_log_is_created_with_its_header(tmp_path, monkeypatch):
     path = tmp_path / "review" / "log.jsonl"
     made = []
     monkeypatch.setattr(os, "write", lambda *_: made.append(path.read_bytes()) or 1 / 0)  # the first action
@@ -134,7 +134,7 @@ def test_a_reader_waits_for_a_line_that_is_being_written(tmp_path):
 
 @pytest.mark.parametrize("lost", ["bytes", "a line", "all actions", "everything", "the file", "a bit", "its own line"])
 @pytest.mark.parametrize("is_open", [False, True])
-def test_a_log_that_lost_an_action_that_was_answered_is_refused(tmp_path, lost, is_open):
+def test_log_missing_a_confirmed_action_is_rejected(tmp_path, lost, is_open):
     path = tmp_path / "log.jsonl"
     log = written(path)
     log = log if is_open else Log(path, "f" * 32)

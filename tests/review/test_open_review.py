@@ -28,7 +28,7 @@ def test_every_action_survives_reopening_the_review(opened, run, say):
     assert again.state.round == 1
 
 
-def test_a_run_that_is_opened_twice_shows_what_the_other_did(run, opened, say):
+def test_two_open_reviews_see_each_others_actions(run, opened, say):
     other = OpenReview(run)
     say(opened, "name", cluster=0, name="zero")
     with other.reading() as state:
@@ -45,7 +45,7 @@ def test_without_features_a_review_works_and_a_split_says_why_not(run, say):
         say(opened, "split", cluster=0, n_parts=2)
 
 
-def test_damaged_features_are_named_and_not_passed_over_in_silence(run, caplog):
+def test_damaged_features_cause_a_warning(run, caplog):
     (run.path / "tuned.npy").write_bytes(b"no array")
     assert OpenReview(RunFolder.open(run.path)).features is None
     assert "tuned.npy" in caplog.text

@@ -187,7 +187,7 @@ def test_click_is_retried_until_the_server_is_back(page, live):
     assert second.cluster != kept
 
 
-def test_an_action_that_waits_survives_a_reload_of_the_tab(page, live):
+def test_pending_action_survives_a_page_reload(page, live):
     kept = current(page)
     page.evaluate(LOSE_ACTIONS)
     page.keyboard.press("k")
@@ -346,7 +346,7 @@ def test_buttons_of_dialogs_do_what_keys_do(page, live):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_sticks_out_at_phone_width_and_everything_can_be_reached(chromium, standing, scheme):
+def test_page_fits_a_phone_without_horizontal_scrolling(chromium, standing, scheme):
     context = chromium.new_context(viewport={"width": 400, "height": 800}, color_scheme=scheme)
     page = context.new_page()
     show(page, standing)
@@ -417,7 +417,7 @@ def test_the_list_stays_where_it_was_scrolled_to_when_others_act(page, live, say
     assert "ben: keep" in page.text_content("#facts")
 
 
-def test_the_next_cluster_is_the_one_that_pays_most_of_those_left(page, live):
+def test_next_cluster_has_the_most_corrections_per_click(page, live):
     first, second, third, *_ = state(live).lists.clusters()
     assert current(page) == first
     page.keyboard.press("n")

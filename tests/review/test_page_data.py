@@ -30,7 +30,7 @@ def test_lists_come_in_pages(client, opened):
     assert len(every) == len(opened.lists.clusters())
 
 
-def test_every_answer_tells_the_last_action_it_knows_of(client, opened, say):
+def test_every_response_has_the_number_of_the_last_action(client, opened, say):
     say(opened, "keep", cluster=0)
     for address in ("about", "status", "clusters", "clusters/1", "clusters/1/images", "clusters/1/near", "history"):
         assert client.get(f"/{address}").json()["seq"] == 1
@@ -48,7 +48,7 @@ def test_progress_counts_clusters_and_images(client, opened, say):
     assert client.get("/status", params={"since": 1}).json()["changed"] == [1]
 
 
-def test_an_undo_changes_the_clusters_of_what_it_took_back(data, opened, say):
+def test_undo_updates_the_clusters_of_its_target(data, opened, say):
     say(opened, "name", cluster=3, name="goose")
     say(opened, "undo")
     assert data.status(since=1)["changed"] == [3]
@@ -94,7 +94,7 @@ def test_a_check_shows_other_images_of_the_cluster(data, opened):
     assert (opened.state.group[found["examples"]] == found["cluster"]).all()
 
 
-def test_the_history_tells_every_kind_of_action_in_words(data, opened, say):
+def test_history_describes_every_action(data, opened, say):
     names = {n: label.name for n, label in opened.state.labels.items()}
     rows = act_in_eight_ways(opened)
     say(opened, "move", cluster=REJECTED, rows=rows[3:4], to=7)
@@ -125,7 +125,7 @@ def test_the_history_tells_every_kind_of_action_in_words(data, opened, say):
     assert [line["seq"] for line in data.history(limit=2)["lines"]] == [13, 12]
 
 
-def test_a_hint_is_shown_until_someone_changes_the_cluster(data, opened, say):
+def test_doubt_is_shown_until_the_cluster_changes(data, opened, say):
     two, belongs = opened.run.doubts
     assert data.cluster(two.category)["doubt"] == "may be two kinds"
     assert belongs.other is not None

@@ -28,13 +28,13 @@ def test_agrees_with_the_formula_written_as_loops(seed):
     assert expected[5] == 0
 
 
-def test_a_few_likely_errors_in_front_pay_more_than_many_unlikely_ones():
+def test_few_likely_errors_rank_above_many_unlikely_ones():
     doubt = np.concatenate([np.full(10, 0.9), np.zeros(90), np.full(100, 0.1)])  # 9 and 10 errors are expected
     few, many = corrections_per_click(doubt, np.repeat([0, 1], 100), 2)
     assert few > 2 * many
 
 
-def test_a_cluster_that_is_wrong_as_a_whole_pays_most():
+def test_completely_wrong_clusters_rank_first():
     doubt = np.concatenate([np.full(40, 0.8), np.full(40, 0.45)])
     whole, single = corrections_per_click(doubt, np.repeat([0, 1], 40), 2)
     assert whole == pytest.approx((32 - 8) / N_CLICKS)

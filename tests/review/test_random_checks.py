@@ -79,7 +79,7 @@ def drawn(n_images=100, seed=0, round_=1, n_given=0):
     return draw_order(confidence, is_given, seed, round_), confidence, is_given
 
 
-def test_rounds_draw_independently_and_always_alike():
+def test_rounds_are_independent_and_reproducible():
     first, again, other = (drawn(round_=round_)[0].tolist() for round_ in (1, 1, 2))
     assert first == again != other
     assert sorted(first) == list(range(100))
@@ -102,7 +102,7 @@ def test_each_eight_images_in_turn_are_of_all_strata(n_given):
     assert all(sorted(asked[at : at + N_STRATA]) == list(range(N_STRATA)) for at in range(0, 80, N_STRATA))
 
 
-def test_every_image_is_as_likely_as_any_other_to_be_among_the_first():
+def test_every_image_is_equally_likely_to_be_drawn_first():
     count = np.zeros(40)
     for seed in range(2000):
         count[drawn(n_images=40, seed=seed)[0][:10]] += 1
@@ -111,7 +111,7 @@ def test_every_image_is_as_likely_as_any_other_to_be_among_the_first():
 
 @pytest.mark.parametrize("n_checked", [12, 60, 150])
 @pytest.mark.parametrize("power", [1.0, 0.2, -1.0], ids=["calibrated", "overconfident", "inverted"])
-def test_intervals_from_this_draw_cover_as_often_as_they_say(n_checked, power):
+def test_intervals_of_stratified_draws_cover_the_truth(n_checked, power):
     rng = np.random.default_rng(3)
     chance = rng.beta(0.7, 0.3, 1000)
     is_right = rng.random(1000) < chance
@@ -126,7 +126,7 @@ def test_intervals_from_this_draw_cover_as_often_as_they_say(n_checked, power):
     assert abs(np.mean(errors)) < 3 * np.std(errors) / np.sqrt(200) + 1e-3
 
 
-def test_before_the_first_check_the_confidences_say_how_many_it_takes(opened):
+def test_confidences_forecast_the_number_of_checks(opened):
     opened.predictions.is_given[:5] = True
     confidence = opened.predictions.confidence
     guess = n_more_checks(opened.state, confidence)

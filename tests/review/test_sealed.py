@@ -6,7 +6,7 @@ from justright.review.log import checked_value, read_count, with_checksum, write
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, {"name": 'Größe "x" \n'}, {"a": {"crc": "00000000"}}])
-def test_what_was_sealed_is_one_line_and_comes_back(value):
+def test_checksummed_line_round_trips(value):
     line = with_checksum(value)
     assert line.endswith(b"}\n")
     assert line.count(b"\n") == 1
@@ -21,7 +21,7 @@ def test_no_byte_can_change():
         assert checked_value(line[:place]) is None
 
 
-def test_a_count_is_kept_and_may_be_absent_or_damaged(tmp_path, caplog):
+def test_saved_count_may_be_missing_or_damaged(tmp_path, caplog):
     path = tmp_path / "saved.json"
     assert read_count(path) is None
     assert not caplog.text

@@ -21,7 +21,7 @@ def client(opened):
         yield client
 
 
-def test_every_file_of_the_page_is_served_and_says_what_it_is(client):
+def test_every_static_file_is_served_with_its_type(client):
     assert {"review.html", "review.css", "review.js"} <= set(STATIC)
     assert client.get("/").headers["content-type"].startswith("text/html")
     for name in STATIC:
@@ -46,7 +46,7 @@ def test_an_image_is_asked_for_by_number(client):
     assert answer.content[:2] == b"\xff\xd8"
 
 
-def test_a_log_that_cannot_be_written_is_said_not_hidden(client, opened):
+def test_unwritable_log_is_an_error(client, opened):
     opened.folder.mkdir()
     opened.log.path.mkdir()  # no file can be there
     body = {"id": "ab" * 8, "base": 0, "reviewer": "anna", "action": {"do": "keep", "cluster": 0}}
@@ -55,7 +55,7 @@ def test_a_log_that_cannot_be_written_is_said_not_hidden(client, opened):
     assert "Not saved" in answer.json()["error"]
 
 
-def test_what_is_refused_says_which_field_and_why(client):
+def test_rejected_request_names_the_field(client):
     body = {"id": "ab" * 8, "base": 0, "reviewer": "anna", "action": {"do": "keep", "cluster": "1"}}
     for action, said in [
         ({"do": "keep", "cluster": "1"}, "body.action: cluster: Input should be a valid integer"),
@@ -81,7 +81,7 @@ def test_a_damaged_image_is_missing_and_the_rest_works(client, opened, monkeypat
 
 
 @pytest.mark.parametrize("n_answers", [0, 12])
-def test_every_action_that_was_answered_survives_kill_9(run, n_answers):
+def test_confirmed_actions_survive_kill_9(run, n_answers):
     live, answered = LiveReview(run.path), []
     for life in range(2):
         live.start()

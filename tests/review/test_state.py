@@ -72,7 +72,7 @@ def test_stale_action_is_rejected_only_for_changed_clusters(opened, say):
     assert opened.state.seq == 2
 
 
-def test_images_that_left_the_cluster_are_not_moved_again(opened, say):
+def test_move_rejects_images_that_left_the_cluster(opened, say):
     rows = opened.state.rows_of(0).tolist()
     say(opened, "move", cluster=0, rows=rows[:1], to=1)
     with pytest.raises(ConflictError, match="no longer in this cluster"):
@@ -94,7 +94,7 @@ def test_images_that_left_the_cluster_are_not_moved_again(opened, say):
         ("redo", {}),
     ],
 )
-def test_what_makes_no_sense_is_refused_and_nothing_is_written(opened, say, do, fields):
+def test_invalid_actions_are_rejected_and_not_logged(opened, say, do, fields):
     with pytest.raises(ConflictError):
         say(opened, do, **fields)
     assert not opened.log.path.exists()

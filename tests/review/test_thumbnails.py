@@ -44,7 +44,7 @@ def test_a_damaged_image_is_an_error_and_an_empty_copy_is_made_again(make_tree, 
         thumbnails.get(1, 160)
 
 
-def test_a_damaged_copy_and_that_of_another_image_are_made_again(make_tree, tmp_path):
+def test_damaged_or_exchanged_thumbnails_are_recreated(make_tree, tmp_path):
     thumbnails = Thumbnails(open_images(make_tree({"a": 2})).with_ids(), tmp_path / "kept")
     pictures = [thumbnails.get(row, 160) for row in range(2)]
     files = sorted((tmp_path / "kept").rglob("*.jpg"))
@@ -69,7 +69,7 @@ def test_threads_that_want_the_same_copy_all_get_it(make_tree, tmp_path):
     assert len(list((tmp_path / "kept").rglob("*"))) == 2  # a folder and one file, nothing half-written
 
 
-def test_a_file_that_was_replaced_is_not_shown_as_the_old_image(make_tree, tmp_path):
+def test_replaced_file_is_not_shown(make_tree, tmp_path):
     root = make_tree({"a": 3})
     images = open_images(root).with_content()
     thumbnails = Thumbnails(images, tmp_path / "kept")

@@ -133,7 +133,7 @@ def test_an_import_is_one_action_that_can_be_undone_and_redone(opened, say, tmp_
     assert file.name in opened.state.entries[0].line.action.describe(opened.state)
 
 
-def test_confidences_go_along_and_a_moved_image_has_none(opened, say, tmp_path):
+def test_moved_images_have_no_confidence(opened, say, tmp_path):
     row = int(opened.state.rows_of(14)[0])
     say(opened, "move", cluster=14, rows=[row], to=15)
     for to in ("label-studio", "coco", "fiftyone"):
@@ -178,7 +178,7 @@ def test_addresses_of_label_studio_start_at_the_folder_above_the_images(opened, 
     assert f"DOCUMENT_ROOT={photos.parent}." in done.usage
 
 
-def test_labels_may_be_chosen_in_folders_that_cannot_have_the_name_of_the_category(opened, say, tmp_path):
+def test_folders_of_invalid_names_map_to_their_category(opened, say, tmp_path):
     say(opened, "name", cluster=14, name="what: this?")
     out, _ = exported(opened, "folders", tmp_path)
     assert (out / "what_ this_").is_dir()
@@ -282,7 +282,7 @@ def test_short_exports_of_label_studio_are_read(opened, tmp_path):
 # what the review and a file say about one image at the same time
 
 
-def test_what_people_changed_on_the_page_meanwhile_is_kept(opened, say, tmp_path):
+def test_import_keeps_changes_made_on_the_page(opened, say, tmp_path):
     out, _ = exported(opened, "coco", tmp_path)
     row, other = int(opened.state.rows_of(14)[0]), int(opened.state.rows_of(15)[0])
     say(opened, "move", cluster=14, rows=[row], to=16)
@@ -369,7 +369,7 @@ def test_names_that_nobody_can_give_are_refused(opened, label, tmp_path):
         import_from(opened, file, "anna")
 
 
-def test_a_damaged_note_of_the_last_export_is_replaced(opened, say, tmp_path, caplog):
+def test_damaged_export_record_is_replaced(opened, say, tmp_path, caplog):
     say(opened, "keep", cluster=14)
     exported(opened, "coco", tmp_path / "first")
     note = opened.folder / "exported.json"

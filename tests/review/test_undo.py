@@ -5,7 +5,7 @@ import pytest
 from justright.review.state import REJECTED, ConflictError
 
 
-def test_an_action_under_a_later_one_cannot_be_undone_before_it(opened, say):
+def test_undo_rejects_actions_that_later_ones_build_on(opened, say):
     rows = opened.state.rows_of(0).tolist()
     first = say(opened, "move", cluster=0, rows=rows[:2], to=1).line.seq
     say(opened, "move", by="ben", cluster=1, rows=rows[:1], to=2)
@@ -16,7 +16,7 @@ def test_an_action_under_a_later_one_cannot_be_undone_before_it(opened, say):
     assert (opened.state.group[rows] == 0).all()
 
 
-def test_undo_leaves_alone_what_others_did_elsewhere(opened, say):
+def test_undo_keeps_unrelated_actions(opened, say):
     mine = opened.state.rows_of(0)[:1].tolist()
     theirs = opened.state.rows_of(3)[:1].tolist()
     say(opened, "reject", cluster=0, rows=mine)
@@ -25,7 +25,7 @@ def test_undo_leaves_alone_what_others_did_elsewhere(opened, say):
     assert opened.state.group[mine + theirs].tolist() == [0, REJECTED]
 
 
-def test_undo_and_redo_go_through_my_actions_and_leave_those_of_others(opened, say):
+def test_undo_and_redo_affect_only_own_actions(opened, say):
     say(opened, "name", cluster=0, name="goose")
     say(opened, "name", by="ben", cluster=1, name="duck")
     say(opened, "name", cluster=2, name="swan")
@@ -40,7 +40,7 @@ def test_undo_and_redo_go_through_my_actions_and_leave_those_of_others(opened, s
     assert names() == ["goose", "duck", "swan"]
 
 
-def test_nothing_is_done_again_after_something_new(opened, say):
+def test_redo_is_rejected_after_a_new_action(opened, say):
     say(opened, "keep", cluster=0)
     say(opened, "undo")
     say(opened, "keep", cluster=1)
@@ -48,14 +48,14 @@ def test_nothing_is_done_again_after_something_new(opened, say):
         say(opened, "redo")
 
 
-def test_the_same_action_is_not_taken_back_twice(opened, say):
+def test_action_is_undone_only_once(opened, say):
     say(opened, "keep", cluster=0)
     say(opened, "undo", target=1)
     with pytest.raises(ConflictError, match="there is no action 1 to undo"):
         say(opened, "undo", by="ben", target=1)
 
 
-def test_a_number_of_a_cluster_that_was_undone_is_never_given_again(opened, say):
+def test_numbers_of_undone_clusters_are_not_reused(opened, say):
     rows = opened.state.rows_of(0).tolist()
     [first] = say(opened, "move", cluster=0, rows=rows[:1], to=None).made
     say(opened, "undo")
@@ -83,7 +83,7 @@ def test_a_split_is_not_undone_after_a_merge_into_its_part(opened, say):
     assert opened.state.has(part)
 
 
-def test_images_do_not_go_back_to_a_cluster_that_was_taken_back(opened, say):
+def test_undo_cannot_return_images_to_a_removed_cluster(opened, say):
     rows = opened.state.rows_of(0).tolist()
     [new] = say(opened, "move", cluster=0, rows=rows[:1], to=None).made
     say(opened, "move", by="ben", cluster=0, rows=rows[1:2], to=new)

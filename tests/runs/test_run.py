@@ -162,7 +162,7 @@ def test_plain_kmeans_ignores_the_pool_for_k(problem, backbone, tmp_path):
 
 
 def test_run_records_content_ids_whatever_the_given_ids(problem, backbone, tmp_path):
-    write_tree(problem.target, tmp_path / "photos", n_processes=1)
+    write_tree(problem.target, tmp_path / "photos")
     paths = [f"{path}.png" for path in problem.target.paths]
     ids = [f"{row:032x}" for row in range(len(paths))]
     files = ImageSet.of(FolderReader(tmp_path / "photos"), dataset=OWN, path=paths, id=ids)

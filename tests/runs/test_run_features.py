@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
-from tests.conftest import picture
 from tests.features.tiny_extraction import run, tiny
 
 from justright.data import ImageSet, open_images
 from justright.features.store import StoreMismatchError
 from justright.runs.problem import make_problem
-from justright.runs.run_features import GivenStores
+from justright.runs.run_features import StoresAndCache, frozen_features
 from justright.runs.spec import RunSpec
+from justright.utils.context import use
 from justright.utils.errors import DataError
 from justright.utils.hashing import hash_bytes
 from justright.utils.remote import place_of
@@ -39,63 +37,62 @@ def stores(sources, tmp_path):
     return paths
 
 
-def test_copied_features_equal_computed_ones_in_run_order(problem, stores, tmp_path):
-    backbone = tiny()
-    sets = problem.pool.images, problem.target
-    given = GivenStores([stores[2], stores[0], stores[1]], backbone, sets)
-    for name, images in zip(("pool", "target"), sets, strict=True):
-        copied, computed = given.copied(images, tmp_path / name), run(images, tmp_path / f"{name} 2", max_bad=0.5)
-        np.testing.assert_array_equal(copied.features, computed.features)
-        assert copied.index.equals(computed.index.replace_schema_metadata())
-        assert copied.header.data == computed.header.data
-        assert copied.quarantined == computed.quarantined
-    assert backbone.n_batches == 0
-    assert len(given.copied(problem.target, tmp_path / "target")) == 5, "it is found again"
-
-
-def test_remote_stores_work(problem, sources, stores, tmp_path, monkeypatch):
+@pytest.fixture
+def features(problem, tmp_path, monkeypatch):
+    """The features of images with given stores, and the number of images that were computed."""
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+
+    def compute(stores, images=None, name="t"):
+        n_computed, backbone, images = [], tiny(), problem.target if images is None else images
+
+        def count(steps, total, what):
+            n_computed.extend([total] if what.startswith("extracting") else [])
+            return steps
+
+        cache = StoresAndCache(stores, backbone, [problem.pool.images, problem.target, images])
+        with use(progress=count):
+            return frozen_features(images, backbone, tmp_path / name, cache, None, 0.5, False), sum(n_computed)
+
+    return compute
+
+
+def test_stored_features_equal_computed_ones_in_run_order(problem, stores, features, tmp_path):
+    for name, images in (("pool", problem.pool.images), ("target", problem.target)):
+        stored, n_computed = features([stores[2], stores[0], stores[1]], images, name)
+        computed = run(images, tmp_path / f"{name} 2", max_bad=0.5)
+        np.testing.assert_array_equal(stored.features, computed.features)
+        assert stored.index.equals(computed.index.replace_schema_metadata())
+        assert stored.header.data == computed.header.data
+        assert stored.quarantined == computed.quarantined
+        assert n_computed == (name == "target"), "the image that cannot be read"
+
+
+def test_remote_stores_work(sources, stores, features, tmp_path):
     there = [place_of(f"memory://{tmp_path.name}/{path.name}") for path in stores]
     for folder, place in zip(sources, there, strict=True):
         run(open_images(folder), place, max_bad=0.5)
-    backbone, sets = tiny(), (problem.pool.images, problem.target)
-    here, elsewhere = GivenStores(stores, backbone, sets), GivenStores(there, backbone, sets)
-    for name, images in zip(("pool", "target"), sets, strict=True):
-        copies = [given.copied(images, tmp_path / f"{name} {i}") for i, given in enumerate((here, elsewhere))]
-        np.testing.assert_array_equal(copies[0].features, copies[1].features)
-        assert copies[0].index.equals(copies[1].index)
-    assert backbone.n_batches == 0
+    (here, _), (elsewhere, n_computed) = features(stores), features(there, name="elsewhere")
+    np.testing.assert_array_equal(here.features, elsewhere.features)
+    assert here.index.equals(elsewhere.index)
+    assert n_computed == 1
     headers = sorted(hash_bytes((place / "store.json").read_bytes()) for place in there)
     assert RunSpec(features=tuple(there)).to_json()["features"] == headers
 
 
-def test_copied_store_names_its_origins(problem, stores, tmp_path):
-    given = GivenStores(stores, tiny(), [problem.pool.images, problem.target])
-    header = given.copied(problem.target, tmp_path / "t").header
-    (origin,) = header.computation["copied_from"]
-    store = json.loads((stores[2] / "store.json").read_text())
-    assert origin == store["computation"] | {"content": store["data"]["content"]}
-
-
-def test_set_without_features_is_computed(problem, stores, tmp_path):
-    given = GivenStores(stores[2:], tiny(), [problem.pool.images, problem.target])
-    assert given.copied(problem.pool.images, tmp_path / "p") is None
+def test_missing_and_changed_images_are_computed(sources, stores, features, problem):
+    whole, _ = features(stores)
+    changed = sources[2] / "1.png"
+    changed.write_bytes(changed.read_bytes() + b" ")
+    opened = ImageSet(problem.target.table, problem.target.readers)  # anew
+    found, n_computed = features(stores[2:], opened, "changed")
+    np.testing.assert_allclose(found.features, whole.features, atol=1e-6)
+    assert n_computed == 2, "the changed image, and the one that cannot be read"
 
 
 def refused(problem, stores, backbone=None):
-    sets = [ImageSet(images.table, images.readers) for images in (problem.pool.images, problem.target)]  # opened anew
     with pytest.raises(DataError) as error:
-        GivenStores(stores, backbone or tiny(), sets)
+        StoresAndCache(stores, backbone or tiny(), [problem.pool.images, problem.target])
     return str(error.value)
-
-
-def test_partial_features_are_rejected(problem, stores):
-    assert "lack 4 of 7 images of target, trees, such as elm/0.png" in refused(problem, [stores[0], stores[2]])
-
-
-def test_changed_image_counts_as_missing(sources, stores, problem):
-    (sources[2] / "1.png").write_bytes((sources[2] / "2.png").read_bytes() + b" ")
-    assert "lack 1 of 6 images of photos, such as 1.png" in refused(problem, stores)
 
 
 def test_store_of_other_images_is_rejected(problem, stores, make_tree, tmp_path):
@@ -118,21 +115,4 @@ def test_stores_with_given_ids_are_rejected(problem, sources, tmp_path):
     renamed = ImageSet(images.table.set_column(0, "id", [["a", "b", "c"]]), images.readers)
     run(renamed, tmp_path / "t")
     with pytest.raises(StoreMismatchError, match="ids from a list"):
-        GivenStores([tmp_path / "t"], tiny(), [problem.pool.images, problem.target])
-
-
-def test_bad_images_are_identified_by_content_not_path(make_tree, tmp_path):
-    """Nor is an image of a store left out because one of another store has its path and cannot be read."""
-    roots = [make_tree({"": 6}, name, first) for name, first in (("morning", 20), ("evening", 40))]
-    (roots[0] / "5.png").write_bytes(b"no picture")
-    target = ImageSet.concat([open_images(root).named("photos") for root in roots])
-    problem = make_problem([], open_images(make_tree({"cat": 3}, "labeled")), target)
-    paths = [tmp_path / f"{root.name}.features" for root in roots]
-    for root, path in zip(roots, paths, strict=True):
-        run(open_images(root), path, max_bad=0.5)
-    given = GivenStores(paths, tiny(), [problem.pool.images, problem.target])
-    copied = given.copied(problem.target, tmp_path / "t")
-    assert list(copied.bad_rows) == [5]
-    assert len(copied) == 11
-    picture(99).save(roots[1] / "5.png")
-    assert "lack 1 of 12 images of photos, such as 5.png" in refused(problem, paths)
+        StoresAndCache([tmp_path / "t"], tiny(), [problem.pool.images, problem.target])

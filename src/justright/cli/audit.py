@@ -15,6 +15,7 @@ from justright.data.audit import (
     BAD_FILE,
     KINDS,
     N_WORKERS,
+    PROBLEMS,
     AuditReport,
     Finding,
     ImagePlace,
@@ -127,14 +128,14 @@ def _show(report: AuditReport, terminal: Terminal, out: Path | None) -> None:
         return
     counts = Counter(finding.kind for finding in report.findings if finding.kind != BAD_FILE)
     bad = Counter(image.kind for image in report.quarantined)
-    rows = [(f"{KINDS[BAD_FILE].title}: {kind}", n, "problem") for kind, n in bad.items()]
-    rows += [(KINDS[kind].title, n, "problem" if KINDS[kind].is_problem else "remark") for kind, n in counts.items()]
+    rows = [(f"{KINDS[BAD_FILE]}: {kind}", n, "problem") for kind, n in bad.items()]
+    rows += [(KINDS[kind], n, "problem" if kind in PROBLEMS else "remark") for kind, n in counts.items()]
     terminal.table("Summary", ("what", "found", "counts as"), rows)
     rest = f"see {out}" if out else "see --out or --json"
     entries: list[tuple[str, str, str]] = []
     for kind, group in groupby(report.findings, key=lambda finding: finding.kind):
         findings = list(group)
-        entries += [(KINDS[kind].title, _where(finding), printable(finding.reason)) for finding in findings[:N_SHOWN]]
+        entries += [(KINDS[kind], _where(finding), printable(finding.reason)) for finding in findings[:N_SHOWN]]
         if len(findings) > N_SHOWN:
             entries.append(("", f"… and {len(findings) - N_SHOWN:,} more, {rest}", ""))
     terminal.table("Found", ("what", "where", "why"), entries)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.benchmark.problems import problem_of
 from justright.benchmark.runner import run_path, run_suite
 from justright.benchmark.suite import Suite, read_suite
 from justright.cli.common import OUT_FOLDER, device_option, seed_option
 from justright.cli.suite_view import show_suite
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.catalog.groceries import KNOWN, write_groceries
-from justright.data.pool import dataset_title
-from justright.estimation import COUNTERS
 from justright.evaluation.scores import GROUPS, Scores
 from justright.runs.request import resolve_device
 from justright.runs.run_folder import RunFolder
@@ -34,7 +29,6 @@ PHOTO_SETTINGS: dict[str, Any] = {}  # of the method: the defaults
 
 if TYPE_CHECKING:
     from justright.report.compared_runs import ScoreChange
-    from justright.report.comparison import Comparison
 
 
 @click.command()
@@ -78,12 +72,15 @@ def demo(terminal: Terminal, out: Path, photos: bool, selectors: bool, full: boo
     suite = demo_suite("demo-full" if full else "demo-selectors" if selectors else "demo", seed)
     terminal.say("All methods, three seeds each, about an hour." if full else "Finding new characters, offline.")
     lines = run_suite(suite.with_run(device=device), out)
-    if full:
-        show_suite(terminal, suite, lines, out, None)
-    elif selectors:
-        _show_selectors(terminal, suite, out)
-    else:
+    if not (full or selectors):
         _show(terminal, _suite_runs(suite, out), out)
+        return
+    if selectors:
+        from justright.report.comparison import write_pages
+
+        pages = write_pages(_suite_runs(suite, out), out / "comparison.html")
+        terminal.say(f"Look at:  {pages[0]}, which shows what each selector keeps")
+    show_suite(terminal, suite, lines, out, None)
 
 
 def demo_suite(name: str, seed: int) -> Suite:
@@ -214,87 +211,3 @@ def expected_text(run: RunFolder) -> str:
         return ""
     mean, low, high = (100 * value / expected.n for value in (expected.expected, expected.low, expected.high))
     return f"{mean:.0f} ({low:.0f} to {high:.0f})"
-
-
-def _show_selectors(terminal: Terminal, suite: Suite, out: Path) -> None:
-    from justright.report.compared_runs import ComparedRun
-    from justright.report.comparison import Comparison, write_pages
-    from justright.runs.counting import fitted_counter
-
-    (described,), (seed,) = suite.problems, suite.seeds
-    problem = problem_of(described)
-    runs = _suite_runs(suite, out)
-    comparison = Comparison(tuple(ComparedRun(name, run) for name, run in runs.items()))
-    pages = write_pages(runs, out / "comparison.html")
-    sources = Counter(origin.dataset for origin in problem.pool.origins)
-    kept = {name: kept_classes(run) for name, run in runs.items()}
-    terminal.table(
-        f"Classes that each setting learns from, by source ({len(problem.pool.images):,} labeled images)",
-        ("source", "classes", *kept),
-        [(dataset_title(source), n, *(counts[source] for counts in kept.values())) for source, n in sources.items()],
-    )
-    changes = {group.name: {change.group: change for change in parts} for group, parts in comparison.changes()}
-    rows, scores = [], {}
-    for name, run in runs.items():
-        scores[name] = scores_of(run).to_dict()
-        accuracy = percents(scores[name])
-        against_own = [str(changes[name][group]) if name in changes else "" for group in GROUPS]
-        rows.append((name, int((run.predictions.sizes > 0).sum()), *accuracy, *against_own))
-    own = scores["own"]
-    title = f"SimGCD on {own['n_images']:,} images of {own['n_classes']} categories, accuracy in percent, one seed"
-    columns = ("labeled data", "clusters", "All", "Old", "New", "All against own", "Old", "New")
-    terminal.table(title, columns, rows)
-    seconds: dict[str, float] = {}
-    for run in runs.values():
-        for stage, spent in run.about["seconds"].items():
-            seconds[stage] = seconds.get(stage, 0.0) + spent
-    started = time.perf_counter()
-    tables = runs["own"].frozen
-    assert tables is not None, "a finished run has features"
-    counts = {name: fitted_counter(name, *tables, problem.own_classes, seed).n_categories_ for name in COUNTERS}
-    seconds["count"] = seconds.get("count", 0.0) + time.perf_counter() - started
-    value = {
-        "scores": scores,
-        "categories": {"true": problem.n_target_classes, **counts},
-        "kept": {name: dict(by_source) for name, by_source in kept.items()},
-        "seconds": seconds,
-        "verdict": verdict(comparison),
-        "pages": [str(page) for page in pages],
-    }
-    estimates = ", ".join(f"{k} by {name}" for name, k in counts.items())
-    stages = ", ".join(f"{stage} {spent:.1f}" for stage, spent in seconds.items())
-    text = [
-        f"Number of categories: {problem.n_target_classes}, given to the runs; estimates: {estimates}",
-        verdict(comparison),
-        f"{sum(seconds.values()):.0f} seconds: {stages}",
-        f"Look at:  {pages[0]}, and report.html in each folder of {runs['own'].path.parent}",
-        f"Correct:  justright review {runs['everything'].path}",
-    ]
-    terminal.result(value, "\n".join(text))
-
-
-def kept_classes(run: RunFolder) -> Counter[str]:
-    """The number of classes of each source that have a weight."""
-    assert run.selection is not None, "a finished run has weights"
-    rows = run.selection.classes.select(["dataset", "weight"]).to_pylist()
-    return Counter(row["dataset"] for row in rows if row["weight"] > 0)
-
-
-def verdict(comparison: Comparison) -> str:
-    """The effect of the pool in sentences: as a guide, as a rival, and of a selection from it."""
-    changes = {group.name: change for group, parts in comparison.changes() for change in parts if change.group == "all"}
-    guides = {name: change for name, change in changes.items() if not name.endswith("rivals")}
-    lines = []
-    if guides:
-        best = max(guides, key=lambda name: guides[name].points)
-        lines.append(f"As a guide, the pool changes All most with {best}: {_in_words(guides[best])}.")
-    if "everything" in guides:
-        lines.append(f"The whole pool as a guide: {_in_words(guides['everything'])}.")
-    for name in changes.keys() - guides.keys():
-        lines.append(f"Its classes as rivals, to which target images may be assigned: {_in_words(changes[name])}.")
-    lines.append("This is one problem and one seed. docs/findings.md has eleven problems, three seeds each.")
-    return "\n".join(lines)
-
-
-def _in_words(change: ScoreChange) -> str:
-    return f"{change} points against own labels alone, {change.verdict()}"

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields
 from functools import partial
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -27,7 +26,7 @@ from justright.data.quarantine import Quarantined, reason_of, refuse_above
 from justright.data.readers import Reader
 from justright.utils.context import track
 from justright.utils.errors import BadKind
-from justright.utils.hashing import BLOCK, hash_bytes
+from justright.utils.hashing import hash_bytes
 from justright.utils.parallel import Engine, threads
 from justright.utils.types import UNLABELED
 
@@ -35,31 +34,25 @@ Side = Literal["labeled", "pool", "target"]
 """The roles in `justright discover`: labeled images of the target's own classes, of other kinds, unlabeled images."""
 
 
-@dataclass(frozen=True)
-class Kind:
-    """The title of a kind of finding, and whether it must be fixed."""
-
-    title: str
-    is_problem: bool
-
-
 BAD_FILE = "bad_file"
-KINDS = {
-    BAD_FILE: Kind("bad file", True),
-    "conflict_exact": Kind("one image, two classes", True),
-    "conflict_near": Kind("near copies, two classes", True),
-    "shared_exact": Kind("copy of a target image", True),
-    "shared_near": Kind("near copy of a target image", True),
-    "given_exact": Kind("labeled image in the target", False),
-    "copies_exact": Kind("copies on one side", False),
-    "copies_near": Kind("near copies on one side", False),
-    "small_class": Kind("class of one image or none", False),
-    "alike_names": Kind("class names that look alike", False),
-    "shared_class": Kind("class in several data sets", False),
-    "wrong_suffix": Kind("wrong file ending", False),
-    "ignored_file": Kind("ignored file", False),
+PROBLEMS = {  # they make the command fail
+    BAD_FILE: "bad file",
+    "conflict_exact": "one image, two classes",
+    "conflict_near": "near copies, two classes",
+    "shared_exact": "copy of a target image",
+    "shared_near": "near copy of a target image",
 }
-"""Problems make the command fail; remarks may be intended."""
+REMARKS = {  # they may be intended
+    "given_exact": "labeled image in the target",
+    "copies_exact": "copies on one side",
+    "copies_near": "near copies on one side",
+    "small_class": "class of one image or none",
+    "alike_names": "class names that look alike",
+    "shared_class": "class in several data sets",
+    "wrong_suffix": "wrong file ending",
+    "ignored_file": "ignored file",
+}
+KINDS = PROBLEMS | REMARKS
 
 
 def location(source: str, path: str) -> str:
@@ -100,7 +93,7 @@ class Finding:
     @property
     def is_problem(self) -> bool:
         """Whether the data should not be used as it is."""
-        return KINDS[self.kind].is_problem
+        return self.kind in PROBLEMS
 
 
 @dataclass(frozen=True)
@@ -157,13 +150,9 @@ class AuditReport:
         }
 
 
-N_WORKERS = 8
-"""Threads: reading waits for the disk, and Pillow releases the interpreter's lock while it decodes."""
-
-PART_ROWS = 16
-"""Images per task of a worker."""
-
-FOUND = pa.schema(
+N_WORKERS = 8  # threads: reading waits for the disk, and Pillow releases the interpreter's lock while it decodes
+PART_ROWS = 32  # images per task of a worker
+INSPECTED = pa.schema(
     {
         "content": pa.string(),  # content id; null for a bad image
         "hash": pa.uint64(),  # perceptual hash; null for a bad or flat image, as are the shares of colors
@@ -175,8 +164,6 @@ FOUND = pa.schema(
         "reason": pa.string(),
     }
 )
-
-
 NUMBER_BEFORE_NAME = re.compile(r"^\d+[\s._-]+(?=\D)")
 ALIKE = "differ only by case or by invisible characters"
 BETWEEN_WORDS = re.compile(r"[\s_-]+")
@@ -222,28 +209,30 @@ def audit(
 
 
 def inspect_images(images: ImageSet, n_workers: int = N_WORKERS, engine: Engine | None = None) -> pa.Table:
-    """Read every file once; returns dataset, source, path, class name and label of each image, and the columns FOUND.
+    """Read every file once; returns the place and class of each image, and the columns INSPECTED.
 
     The result does not depend on the number of threads or the engine.
     """
-    parts = (engine or threads(n_workers))(partial(_inspect_all, images.readers), sent_in_parts(images, PART_ROWS))
+    parts = (engine or threads(n_workers))(partial(_inspect_part, images.readers), sent_in_parts(images, PART_ROWS))
     with closing(parts):
-        rows = iter(track(chain.from_iterable(parts), len(images), f"reading {', '.join(images.datasets)}"))
-        batches = [pa.Table.from_pylist(batch, FOUND) for batch in iter(lambda: list(islice(rows, BLOCK)), [])]
-    found = pa.concat_tables(batches) if batches else FOUND.empty_table()
+        what = f"reading {', '.join(images.datasets)}, {PART_ROWS} images per step"
+        tables = list(track(parts, -(-len(images) // PART_ROWS), what))
+    inspected = pa.concat_tables([INSPECTED.empty_table(), *tables]).combine_chunks()
     known = {name: images.table[name].cast(pa.string()) for name in ("dataset", "source", "path", "class_name")}
-    return pa.table(known | {"label": images.table["label"]} | dict(zip(FOUND.names, found.columns, strict=True)))
+    columns = dict(zip(INSPECTED.names, inspected.columns, strict=True))
+    return pa.table(known | {"label": images.table["label"]} | columns)
 
 
-def _inspect_all(readers: Mapping[str, Reader], places: pa.Table) -> list[dict[str, Any]]:
-    return [_inspect(readers[at["source"]], at["path"]) for at in places.select(["source", "path"]).to_pylist()]
+def _inspect_part(readers: Mapping[str, Reader], places: pa.Table) -> pa.Table:
+    rows = places.select(["source", "path"]).to_pylist()
+    return pa.Table.from_pylist([_inspect(readers[row["source"]], row["path"]) for row in rows], INSPECTED)
 
 
 def _inspect(reader: Reader, path: str) -> dict[str, Any]:
     data = b""
     try:
         # if id and image both come from the bytes of a file, it is read once
-        if type(reader).image is Reader.image and type(reader).content_id is Reader.content_id:
+        if type(reader).image is Reader.image and type(reader).content is Reader.content:
             data = reader.encoded(path)
             content_id, image = hash_bytes(data), decode(data, path)
         else:
@@ -252,8 +241,8 @@ def _inspect(reader: Reader, path: str) -> dict[str, Any]:
     except Exception as error:  # a reader may raise anything; the reason carries it
         kind, reason = reason_of(error, path)
         return {"kind": kind.value, "reason": reason}
-    found = {"content": content_id, "real_format": format_against_suffix(data, path)}
-    return found if look is None else found | dict(zip(("hash", "red", "green", "blue"), look, strict=True))
+    about = {"content": content_id, "real_format": format_against_suffix(data, path)}
+    return about if look is None else about | dict(zip(("hash", "red", "green", "blue"), look, strict=True))
 
 
 def comparable_name(class_name: str) -> str | None:

@@ -137,15 +137,13 @@ LABELS = f"whole numbers from 0 to {MAX_LABEL:,}; empty or -1 where unknown"
 LABELS_ADVICE = "put numbers that are names into a column class_name, without a column label"
 
 
-def text_column(table: pa.Table, name: str, origin: str, kept: pa.DataType | None = None) -> pa.ChunkedArray:
-    """A column as text, or unchanged if its type is `kept`; rejects nested types, invalid text and repeated columns."""
+def text_column(table: pa.Table, name: str, origin: str) -> pa.ChunkedArray:
+    """A column as text; rejects nested types, invalid text and repeated columns."""
     if (n := table.column_names.count(name)) > 1:
         raise DataError(f"{origin} has {n} columns named {name}", expected="one", advice="rename or remove the others")
     values = table[name]
     try:
         values.validate(full=True)  # a file may declare any bytes as text
-        if values.type == kept:
-            return values
         if pa.types.is_nested(values.type):
             raise ValueError("not plain")
         text = values.cast(pa.string())
@@ -183,42 +181,3 @@ def whole_labels(label: pa.ChunkedArray, origin: str) -> tuple[Array, pa.Chunked
         problem = f"{origin}: label {label[row].as_py()} in row {row + 2}"
         raise DataError(problem, expected=LABELS, advice=LABELS_ADVICE)
     return numbers.astype(np.int64), pc.replace_substring_regex(label, r"\.0*$", "")
-
-
-def saved_columns(table: pa.Table, origin: str) -> pa.Table:
-    """Validate a table with a column `source`, as written by `ImageSet.save`; returns the columns of an ImageSet."""
-    if missing := {"path", "source"} - set(table.column_names):
-        raise DataError(f"{origin} has no column {min(missing)}", expected="a table that ImageSet.save wrote")
-    n = table.num_rows
-    kept: dict[str, Any] = {name: pa.chunked_array([pa.nulls(n, pa.string())]) for name in COLUMNS}
-    for name in [name for name in [*COLUMNS, *superclass_columns(table)] if name in table.column_names]:
-        kind = None if name in ("source", "path", "label") else COLUMNS.get(name, NAME)
-        kept[name] = text_column(table, name, origin, kind)
-    kept["path"] = path_values(table, "path", origin)
-    if kept["source"].null_count:
-        raise DataError(f"{origin}: a row has no source", expected="folder:, zip: or glyphs: in every row")
-    if (labels := whole_labels(kept["label"], origin)) is None:
-        raise DataError(f"{origin}: column label holds text", expected=LABELS)
-    kept["label"] = labels[0]
-    if kept["dataset"].null_count:
-        kept["dataset"] = pc.fill_null(kept["dataset"].cast(pa.string()), Path(origin).stem)
-    columns = {name: column(name, values, n) for name, values in kept.items()}
-    columns |= {name: nfc_column(columns[name]) for name in (*NAMES, *superclass_columns(pa.table(columns)))}
-    if SAVED_BYTES in table.column_names:
-        columns[SAVED_BYTES] = _saved_bytes(table, kept["path"], kept["source"], origin)
-    return pa.table(columns)
-
-
-def _saved_bytes(table: pa.Table, paths: Any, sources: Any, origin: str) -> pa.ChunkedArray:
-    """The encoded images in the table; the path of each is its row."""
-    inside = np.asarray(pc.equal(sources, SAVED_BYTES))
-    try:
-        if table.column_names.count(SAVED_BYTES) > 1:
-            raise ValueError("two columns of bytes")
-        images = table[SAVED_BYTES].cast(pa.large_binary())
-        rows = np.asarray(pc.filter(paths, pa.array(inside)).cast(pa.int64()))
-    except (pa.ArrowException, ValueError) as error:
-        raise DataError(f"{origin}: the images in it cannot be read: {error}") from error
-    if len(rows) and not (rows.min() >= 0 and rows.max() < len(images)):
-        raise DataError(f"{origin}: image {rows.max()} of {len(images)}", expected="the row of each image in it")
-    return images

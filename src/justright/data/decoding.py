@@ -27,19 +27,6 @@ TURNS: dict[object, Image.Transpose] = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-SIGNATURES = (  # bytes, their offset, the format, and its suffixes
-    (b"\xff\xd8\xff", 0, "JPEG", (".jpg", ".jpeg")),
-    (b"\x89PNG\r\n", 0, "PNG", (".png",)),
-    (b"GIF8", 0, "GIF", (".gif",)),
-    (b"WEBP", 8, "WebP", (".webp",)),
-    (b"BM", 0, "BMP", (".bmp",)),
-    (b"II*\x00", 0, "TIFF", (".tif", ".tiff")),
-    (b"MM\x00*", 0, "TIFF", (".tif", ".tiff")),
-    (b"ftypavi", 4, "AVIF", (".avif",)),
-    (b"ftyphei", 4, "HEIF", (".heic", ".heif", ".hif")),
-    (b"\x00\x00\x00\x0cjP  ", 0, "JPEG 2000", (".jp2",)),
-)
-FORMAT_OF_SUFFIX = {suffix: name for _, _, name, suffixes in SIGNATURES for suffix in suffixes}
 PILLOW_WARNINGS = ("ignore", None, Warning, re.compile(r"PIL\."), 0)  # as in warnings.filters
 
 
@@ -126,14 +113,6 @@ def upright_size(data: bytes, name: str = "image") -> tuple[int, int]:
     return (height, width) if is_turned else (width, height)
 
 
-def is_image_start(start: bytes) -> bool:
-    """Whether these are the first bytes of a format that Pillow reads; formats without a signature do not count."""
-    if is_heif(start):
-        return reads_heif()
-    Image.init()
-    return any(accept is not None and accept(start[:16].ljust(16, b"\0")) is True for _, accept in Image.OPEN.values())
-
-
 def to_rgb(image: Image.Image) -> Image.Image:
     """Convert to three channels of 8 bits, upright, with transparent parts on white."""
     upright = _upright(image)
@@ -166,16 +145,21 @@ def _from_deep_gray(image: Image.Image) -> Image.Image:
 
 
 def format_of(data: bytes) -> str | None:
-    """The format whose signature the bytes have; None for formats without a signature."""
-    return next((name for mark, start, name, _ in SIGNATURES if data.startswith(mark, start)), None)
+    """Pillow's name of the format that these bytes start like; None if it reads no such format, or knows no start."""
+    if is_heif(data):
+        return "HEIF" if reads_heif() else None
+    Image.init()
+    start = data[:16].ljust(16, b"\0")
+    accepts = {name: accept for name, (_, accept) in Image.OPEN.items() if accept is not None}
+    return next((name for name, accept in accepts.items() if accept(start) is True), None)
 
 
 def format_against_suffix(data: bytes, path: str) -> str | None:
     """The format of the bytes if the suffix is that of another one, otherwise None."""
-    actual, promised = format_of(data), FORMAT_OF_SUFFIX.get(os.path.splitext(path)[1].lower())
+    actual, promised = format_of(data), Image.registered_extensions().get(os.path.splitext(path)[1].lower())
     return None if promised in (None, actual) else actual
 
 
 def is_cut_off(data: bytes) -> bool:
     """Whether a WebP file is shorter than its header states; Pillow only reports a broken decoder."""
-    return format_of(data) == "WebP" and int.from_bytes(data[4:8], "little") + 8 > len(data)
+    return format_of(data) == "WEBP" and int.from_bytes(data[4:8], "little") + 8 > len(data)

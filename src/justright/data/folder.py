@@ -8,7 +8,6 @@ import posixpath
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from justright.data.readers import MAX_FILE_BYTES, FolderReader, ZipReader, open
 from justright.utils.context import track
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.files import replacing
-from justright.utils.parallel import n_cores, open_processes
+from justright.utils.parallel import in_threads, n_cores
 from justright.utils.types import UNLABELED
 
 IMAGE_SUFFIXES = frozenset(
@@ -30,7 +29,6 @@ IMAGE_SUFFIXES = frozenset(
 )
 HEIF_SUFFIXES = frozenset({".heic", ".heif", ".hif"})  # read if the extra `heif` is installed
 N_SHOWN = 3
-CHUNK = 200  # images per task of a worker that writes them
 MAX_WAYS = 100  # more ways to one folder are rejected: folders that link each other have unboundedly many paths
 
 
@@ -102,15 +100,23 @@ def walk(root: Path) -> Iterator[str]:
     ways: Counter[str] = Counter()
     while pending:
         folder, chain, n_links = pending.pop()
-        for entry in _entries(root, folder):
-            inside = f"{folder}/{entry.name}" if folder else entry.name
-            if entry.name.startswith("."):
-                continue
-            if not _is_folder(entry):
+        try:
+            with os.scandir(os.path.join(root, folder)) as opened:
+                entries = [entry for entry in opened if not entry.name.startswith(".")]
+        except FileNotFoundError:
+            if not folder:
+                raise
+            continue  # removed while the tree is read
+        except OSError as error:
+            problem = f"the folder {os.path.join(root, folder)} cannot be read: {error.strerror or error}"
+            raise DataError(problem, advice="allow reading it, or leave it out") from error
+        for entry in entries:
+            inside, is_link = f"{folder}/{entry.name}" if folder else entry.name, entry.is_symlink()
+            # `isdir` is False for a link to itself or to an unreadable place: reported when the file is read
+            if not (os.path.isdir(entry.path) if is_link else entry.is_dir()):
                 yield inside
                 continue
-            is_link, real = entry.is_symlink(), os.path.join(chain[-1], entry.name)
-            n_inside = n_links + is_link
+            real, n_inside = os.path.join(chain[-1], entry.name), n_links + is_link
             if is_link:
                 real = os.path.realpath(real)
             if real in chain:
@@ -123,26 +129,6 @@ def walk(root: Path) -> Iterator[str]:
                     advice="remove those links, or list the images in a table",
                 )
             pending.append((inside, (*chain, real), n_inside))
-
-
-def _entries(root: Path, folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(os.path.join(root, folder)) as entries:
-            return list(entries)
-    except FileNotFoundError:
-        if folder:  # removed while the tree is read
-            return []
-        raise
-    except OSError as error:
-        problem = f"the folder {os.path.join(root, folder)} cannot be read: {error.strerror or error}"
-        raise DataError(problem, advice="allow reading it, or leave it out") from error
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link to itself, or to an unreadable place: reported when the file is read
-        return False
 
 
 def open_archive(archive: Path) -> ImageSet:
@@ -211,26 +197,18 @@ def _labeled(table: pa.Table, reader: ZipReader, members: list[str], member: str
     )
 
 
-def write_tree(images: ImageSet, root: Path, n_processes: int | None = None) -> int:
+def write_tree(images: ImageSet, root: Path) -> int:
     """Write every image below `root` at its own path, except existing files; returns how many were written."""
-    chunks = [range(first, min(first + CHUNK, len(images))) for first in range(0, len(images), CHUNK)]
-    work = partial(_write_chunk, images, root)
-    what, n_processes = f"writing, {CHUNK} images per step", n_processes or n_cores()
-    if n_processes == 1 or len(chunks) == 1:
-        return sum(track(map(work, chunks), len(chunks), what))
-    with open_processes(n_processes) as engine:
-        return sum(track(engine(work, chunks), len(chunks), what))
 
-
-def _write_chunk(images: ImageSet, root: Path, rows: range) -> int:
-    n_written = 0
-    for row in rows:
+    def write(row: int) -> bool:
         path = images.table["path"][row].as_py()
         file = root / (path if is_image_name(path) else f"{path}.png")
         if file.exists():
-            continue
+            return False
         # atomic, but not flushed to disk: that would take minutes for thousands of files
         with replacing(file, is_flushed=False) as temporary:
             temporary.write_bytes(images.encoded(row))
-        n_written += 1
-    return n_written
+        return True
+
+    written = in_threads(write, range(len(images)), n_cores())
+    return sum(track(written, len(images), "writing images"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from justright.data.parquet import write_parquet
 from justright.data.readers import Reader
 from justright.utils.context import track
 from justright.utils.errors import BadImageError, DataError
-from justright.utils.hashing import BLOCK, hash_bytes
+from justright.utils.hashing import hash_bytes
 from justright.utils.parallel import in_threads
 from justright.utils.types import UNLABELED, Array, Labels
 
@@ -187,16 +186,14 @@ class ImageSet:
             except BadImageError:
                 return ""
 
-        def of_some(rows: range) -> list[str]:
-            return list(map(content_id, rows))
+        def ids_of(rows: range) -> pa.Array:
+            return pa.array(map(content_id, rows), pa.string())
 
         # reading and hashing release the interpreter's lock; a few images are read before threads would start
-        n, n_some = len(self), HASHED_AT_ONCE
-        some = (range(start, min(start + n_some, n)) for start in range(0, n, n_some))
-        ids = chain.from_iterable(in_threads(of_some, some, N_THREADS if n > n_some else 0))
-        tracked = iter(track(ids, n, "hashing images"))
-        parts = iter(lambda: pa.array(list(islice(tracked, BLOCK)), pa.string()), pa.array([], pa.string()))
-        return pa.chunked_array(list(parts), pa.string())
+        parts = list(_ranges(len(self), HASHED_AT_ONCE))
+        ids = in_threads(ids_of, parts, N_THREADS if len(parts) > 1 else 0)
+        tracked = track(ids, len(parts), f"hashing images, {HASHED_AT_ONCE} per step")
+        return pa.table({CONTENT: pa.chunked_array(list(tracked), pa.string())}).combine_chunks()[CONTENT]
 
     def with_content(self, content: pa.ChunkedArray | None = None) -> ImageSet:
         """The same table with a column `content`: the given one, or what the files hold now.
@@ -318,5 +315,9 @@ def sent(images: ImageSet, rows: range | Int[Array, " rows"]) -> pa.Table:
 
 def sent_in_parts(images: ImageSet, n_rows: int) -> Iterator[pa.Table]:
     """All images as sent to workers, `n_rows` at a time."""
-    for start in range(0, len(images), n_rows):
-        yield sent(images, range(start, min(start + n_rows, len(images))))
+    return (sent(images, rows) for rows in _ranges(len(images), n_rows))
+
+
+def _ranges(n: int, size: int) -> Iterator[range]:
+    """Consecutive ranges from 0 to `n`, `size` numbers in each."""
+    return (range(start, min(start + size, n)) for start in range(0, n, size))

@@ -15,18 +15,16 @@ import pyarrow.csv as pa_csv
 
 from justright.data.catalog.glyphs import GlyphReader
 from justright.data.columns import (
-    COLUMNS,
     NAME,
     SAVED_BYTES,
-    SUPERCLASS,
     nfc,
     nfc_column,
     path_values,
     rename_sources,
-    saved_columns,
     superclass_columns,
     text_column,
     whole_labels,
+    with_columns,
 )
 from justright.data.image_set import ImageSet
 from justright.data.parquet import read_parquet
@@ -44,9 +42,8 @@ LAYOUT = (
 def open_manifest(file: Path) -> ImageSet:
     """Open the images that a CSV or Parquet file lists, relative to its folder."""
     table = read_table(file)
-    if "source" in table.column_names:
-        return _saved_set(table, file)
-    return images_of_table(table, FolderReader(file.parent.absolute()), file.stem, str(file))
+    images = images_of_table(table, FolderReader(file.parent.absolute()), file.stem, str(file))
+    return _with_sources(images, table, file) if "source" in table.column_names else images
 
 
 def read_table(file: Path) -> pa.Table:
@@ -64,7 +61,7 @@ def read_csv(file: Any) -> pa.Table:
     header = pa_csv.open_csv(file).schema.names
     if hasattr(file, "seek"):
         file.seek(0)
-    kinds = {name: NAME if name.startswith(SUPERCLASS) or COLUMNS.get(name) == NAME else pa.string() for name in header}
+    kinds = dict.fromkeys(header, pa.string())
     as_text = pa_csv.ConvertOptions(column_types=kinds, strings_can_be_null=True, null_values=[""])
     return pa_csv.read_csv(file, convert_options=as_text)
 
@@ -144,22 +141,24 @@ def _check_one_name_each(labels: Array, names: pa.ChunkedArray, origin: str) -> 
             )
 
 
-def _saved_set(table: pa.Table, file: Path) -> ImageSet:
-    """A table that `ImageSet.save` wrote, or one like it; sources are relative to the file."""
-    table = saved_columns(table, str(file))
-    readers: dict[str, Reader] = {}
-    renamed: dict[str, str] = {}
-    for saved in table["source"].unique().to_pylist():
-        reader = _open_source(saved, table, file)
-        readers[reader.source], renamed[saved] = reader, reader.source
-    table = rename_sources(table, renamed)
-    return ImageSet(table.drop_columns([SAVED_BYTES]) if SAVED_BYTES in table.column_names else table, readers)
+def _with_sources(images: ImageSet, table: pa.Table, file: Path) -> ImageSet:
+    """The images of a table that `ImageSet.save` wrote, with the source of each, which is relative to the file."""
+    sources = text_column(table, "source", str(file))
+    if sources.null_count:
+        raise DataError(f"{file}: a row has no source", expected="folder:, zip: or glyphs: in every row")
+    readers = {saved: _open_source(saved, table, file) for saved in sources.unique().to_pylist()}
+    renamed = {saved: reader.source for saved, reader in readers.items()}
+    with_source = rename_sources(with_columns(images.table, {"source": sources}), renamed)
+    return ImageSet(with_source, {reader.source: reader for reader in readers.values()})
 
 
 def _open_source(saved: str, table: pa.Table, file: Path) -> Reader:
     kind, _, where = saved.partition(":")
-    if kind == SAVED_BYTES and SAVED_BYTES in table.column_names:
-        return BytesReader(str(file.absolute()), table[SAVED_BYTES])
+    if kind == SAVED_BYTES and table.column_names.count(SAVED_BYTES) == 1:
+        try:
+            return BytesReader(str(file.absolute()), table[SAVED_BYTES].cast(pa.large_binary()))
+        except pa.ArrowException as error:
+            raise DataError(f"{file}: the images in it cannot be read: {error}") from error
     place = Path(os.path.normpath(file.absolute().parent / where))
     if kind in ("folder", "zip") and "\0" not in where:
         return FolderReader(place) if kind == "folder" else ZipReader(place)

@@ -6,6 +6,7 @@ Neither library is imported; an object is recognized by its attributes.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from justright.data.image_set import ImageSet
 from justright.data.manifest import arrow_table, images_of_table
 from justright.data.readers import FolderReader, Reader, read_file
 from justright.utils.errors import BadImageError, DataError
-from justright.utils.hashing import hash_bytes
 from justright.utils.types import UNLABELED
 
 EXPECTED = (
@@ -35,29 +35,24 @@ class ObjectReader(Reader):
 
     def __init__(self, name: str, rows: Any, column: str | int | None):
         self.rows, self.column = rows, column
-        self.source = f"object:{name}-{id(self):x}"
-        self._ids: dict[str, str] = {}
+        self.source = f"object:{name}-{secrets.token_hex(4)}"
 
     def image(self, path: str) -> Image.Image:
-        """The image of a row, RGB."""
         stored = self._stored(path)
         return decode(stored, path) if isinstance(stored, bytes) else stored
 
     def encoded(self, path: str) -> bytes:
-        """The bytes of the file that the row holds or names; an image without a file as PNG."""
         stored = self._stored(path)
         return stored if isinstance(stored, bytes) else super().encoded(path)
 
-    def content_id(self, path: str) -> str:
-        """Hash of the file, as for an image on disk, or of the pixels where there is no file.
+    def content(self, path: str) -> bytes:
+        stored = self._stored(path)
+        if isinstance(stored, bytes):
+            return stored
+        return repr(stored.size).encode() + stored.tobytes()  # a PNG of it may differ between library versions
 
-        A PNG of the pixels may differ between library versions, so it is not hashed.
-        """
-        if path not in self._ids:
-            stored = self._stored(path)
-            content = stored if isinstance(stored, bytes) else repr(stored.size).encode() + stored.tobytes()
-            self._ids[path] = hash_bytes(content)
-        return self._ids[path]
+    def version(self, path: str) -> Any:
+        return "in memory"  # such images do not change
 
     def _stored(self, path: str) -> bytes | Image.Image:
         """The encoded file of a row, or its decoded image."""

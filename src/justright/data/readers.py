@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 from PIL import Image
 
-from justright.data.decoding import MAX_PIXELS, NOT_AN_IMAGE, decode, is_image_start
+from justright.data.decoding import MAX_PIXELS, NOT_AN_IMAGE, decode, format_of
 from justright.utils.errors import BadImageError, BadKind, DataError, MissingDataError
 from justright.utils.hashing import hash_bytes
 
@@ -42,21 +42,28 @@ class Reader:
         return buffer.getvalue()
 
     def saved_as(self, folder: Path) -> str | None:
-        """The source as written into a table in `folder`; None if the pixels must be written into that table."""
+        """The source as written into a table in `folder`, relative to it: both can move together.
+
+        None if the pixels must be written into that table.
+        """
         return None
 
     def image(self, path: str) -> Image.Image:
         """The decoded image, RGB; raises BadImageError with the reason."""
         return decode(self.encoded(path), path)
 
+    def content(self, path: str) -> bytes:
+        """The bytes whose hash is the content id, by default those of the file."""
+        return self.encoded(path)
+
     def content_id(self, path: str) -> str:
-        """Hash of the content, computed once for each version of a file."""
+        """Hash of the content, computed once for each version of an image."""
         version = self.version(path)  # before reading, so that a file that changes meanwhile is hashed again
         if version is None:
-            return hash_bytes(self.encoded(path))
+            return hash_bytes(self.content(path))
         key = bytes.fromhex(hash_bytes(repr((self.source, path, version)).encode()))
         if key not in HASHED:
-            HASHED[key] = bytes.fromhex(hash_bytes(self.encoded(path)))
+            HASHED[key] = bytes.fromhex(hash_bytes(self.content(path)))
         return HASHED[key].hex()
 
     def version(self, path: str) -> Any:
@@ -83,15 +90,12 @@ class FolderReader(Reader):
         self.source = f"folder:{root}"
 
     def encoded(self, path: str) -> bytes:
-        """The bytes of the file."""
         return read_file(self.root / path, path)
 
     def version(self, path: str) -> Any:
-        """Size, times and inode of the file."""
         return file_version(self.root / path)
 
     def saved_as(self, folder: Path) -> str:
-        """The root, relative to the saved table: both can move together."""
         return f"folder:{os.path.relpath(self.root, folder)}"
 
 
@@ -109,7 +113,6 @@ class ZipReader(Reader):
         return ZipReader, (self.archive,)
 
     def encoded(self, path: str) -> bytes:
-        """The bytes of the member."""
         try:
             info = self._handle().getinfo(path)
             with self._handle().open(info) as member:
@@ -128,11 +131,9 @@ class ZipReader(Reader):
         return handle
 
     def version(self, path: str) -> Any:
-        """Size, times and inode of the archive."""
         return file_version(self.archive)
 
     def saved_as(self, folder: Path) -> str:
-        """The archive, relative to the saved table."""
         return f"zip:{os.path.relpath(self.archive, folder)}"
 
 
@@ -144,7 +145,8 @@ class BytesReader(Reader):
         self.source = f"bytes:{name}"
 
     def encoded(self, path: str) -> bytes:
-        """The bytes of a row."""
+        if not (path.isdecimal() and path.isascii() and int(path) < len(self.images)):
+            raise BadImageError(f"{path}: no such image in {self.source}", BadKind.MISSING)
         image = self.images[int(path)]
         if not image.is_valid:
             return b""
@@ -169,7 +171,7 @@ def read_image(file: Any, size: int, name: str) -> bytes:
     """Read an image of the stated size; what is no image is rejected before it is in memory."""
     _reject_large(size, name)
     start = file.read(min(size, READ_BYTES))
-    if size > LARGE_FILE_BYTES and not is_image_start(start):
+    if size > LARGE_FILE_BYTES and format_of(start) is None:
         raise BadImageError(f"{name}: {NOT_AN_IMAGE}", BadKind.NOT_AN_IMAGE)
     return read_rest(file, name, start)
 

@@ -13,8 +13,8 @@ from justright.data.image_set import ImageSet
 from justright.data.manifest import arrow_table, images_of_table
 from justright.data.readers import Reader
 from justright.utils.errors import BadImageError, BadKind, DataError
-from justright.utils.hashing import hash_bytes
 from justright.utils.types import Array
+from justright.utils.validation import check_features
 
 SIDE = 256  # pixels of the longer side of a picture that is kept with a run
 Vectors = Float[Array, "images dim"]
@@ -32,12 +32,10 @@ class VectorReader(Reader):
         """The vector of an image."""
         return self.vectors[self.row[path]]
 
-    def content_id(self, path: str) -> str:
-        """Hash of the vector."""
-        return hash_bytes(np.ascontiguousarray(self.vector(path), "<f4").tobytes())
+    def content(self, path: str) -> bytes:
+        return np.ascontiguousarray(self.vector(path), "<f4").tobytes()
 
     def image(self, path: str) -> Image.Image:
-        """The picture, made smaller, or the vector as stripes of gray."""
         if path not in self.row:
             raise BadImageError(f"{path}: no such row", BadKind.MISSING)
         if self.pictures is not None:
@@ -79,14 +77,8 @@ def with_vectors(images: ImageSet, vectors: Any) -> ImageSet:
 
 def checked_vectors(vectors: Any, name: str) -> Vectors:
     """A two-dimensional array of finite float32 numbers, from an array, a tensor or a nested list."""
-    rows = np.asarray(vectors.detach().cpu() if hasattr(vectors, "detach") else vectors)
-    if rows.ndim != 2 or not rows.size or not np.issubdtype(rows.dtype, np.number) or np.iscomplexobj(rows):
-        raise DataError(f"{name}: an array of {rows.dtype} with the shape {rows.shape}", expected="images x numbers")
-    rows = np.ascontiguousarray(rows, dtype=np.float32)
-    if not np.isfinite(rows).all():
-        row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
-        raise DataError(f"{name}: row {row} holds a number that is not finite", advice="leave it out")
-    return rows
+    rows = np.ascontiguousarray(check_features(vectors, name), dtype=np.float32)
+    return check_features(rows, name)  # large numbers may be infinite in float32
 
 
 def has_vectors(images: ImageSet) -> bool:

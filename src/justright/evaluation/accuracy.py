@@ -60,10 +60,10 @@ def evaluate(
         if side.any():
             matching = match_counts(counts.only(classes[side]))
             n_right[np.searchsorted(classes, matching.classes)] = matching.n_shared
-    found = {name: accuracy_of(n_right[of], n_images[of], protocol == "v2b") for name, of in groups.items()}
-    intervals = {name: wilson(share, n, level) for name, (share, n) in found.items() if n and with_intervals}
+    accuracies = {name: accuracy_of(n_right[of], n_images[of], protocol == "v2b") for name, of in groups.items()}
+    intervals = {name: wilson(share, n, level) for name, (share, n) in accuracies.items() if n and with_intervals}
     return Scores(
-        **{name: share for name, (share, _) in found.items()},
+        **{name: share for name, (share, _) in accuracies.items()},
         nmi=float(normalized_mutual_info_score(y_true, y_pred)),
         ari=float(adjusted_rand_score(y_true, y_pred)),
         protocol=protocol,

@@ -35,10 +35,10 @@ def calibration(confidence: Float[Array, " images"], is_right: Bool[Array, " ima
 
     if not len(confidence):
         raise DegenerateError("no confidences to compare", expected="at least one image")
-    sure = confidence.astype(np.float64)
-    parts = [part for part in np.array_split(np.argsort(sure, kind="stable"), N_BINS) if len(part)]
-    bins = tuple((len(part), float(sure[part].mean()), float(is_right[part].mean())) for part in parts)
+    c = confidence.astype(np.float64)
+    parts = [part for part in np.array_split(np.argsort(c, kind="stable"), N_BINS) if len(part)]
+    bins = tuple((len(part), float(c[part].mean()), float(is_right[part].mean())) for part in parts)
     accuracy = float(is_right.mean())
-    auc = float(roc_auc_score(is_right, sure)) if 0 < accuracy < 1 else np.nan
-    error = sum(size * abs(mean - right) for size, mean, right in bins) / len(sure)
-    return Calibration(len(sure), accuracy, float(sure.mean()), error, auc, bins)
+    auc = float(roc_auc_score(is_right, c)) if 0 < accuracy < 1 else np.nan
+    error = sum(size * abs(mean - right) for size, mean, right in bins) / len(c)
+    return Calibration(len(c), accuracy, float(c.mean()), error, auc, bins)

@@ -13,19 +13,18 @@ from justright.discovery.doubts import Doubt
 from justright.discovery.predictions import Category, Predictions
 from justright.geometry import ClassSums, row_chunks, unit_rows
 from justright.geometry.rows import evenly_spaced
-from justright.report.elements import Missing, Name, Table, Values, Words, attempt, join, optional, short
+from justright.report.elements import MOST_ROWS, Missing, Name, Table, Values, Words, attempt, join, optional, short
 from justright.report.page_images import PageImages, SheetOrder
 from justright.review.findings import Review, ReviewedCluster, findings
 from justright.runs.run_folder import RunFolder
 from justright.utils.types import Array
 
-MOST_CLUSTERS = 3000  # more cards than this are omitted, those with the fewest expected errors
 # central images, outliers, pixels per side, columns: fewer images per cluster if there are many clusters
 LAYOUTS = ((18, 4, 64, 6), (12, 4, 48, 6), (8, 2, 40, 8), (6, 2, 32, 6), (4, 1, 28, 4), (3, 1, 24, 3))
 N_DECIDING = 8
 N_NEITHER = 24
 LONGEST_ALT = 60
-MOST_REVIEWERS, MOST_PLACES, MOST_MADE = 3, 3, 500  # longer lists are shortened to keep the page small
+MOST_REVIEWERS, MOST_PLACES = 3, 3  # longer lists are shortened to keep the page small
 DONE = {"keep": "kept", "reject": "rejected"}
 
 
@@ -83,8 +82,8 @@ def describe_clusters(
             cosines.append(np.einsum("id,id->i", rows, unit[own]))
         centrality = np.concatenate(cosines)
         categories = [predictions.categories[cluster] for cluster in sums.classes.tolist()]
-        found = _neighbors(categories, unit, of_directions.centroids())
-        near = dict(zip(sums.classes.tolist(), found, strict=True))
+        neighbors = _neighbors(categories, unit, of_directions.centroids())
+        near = dict(zip(sums.classes.tolist(), neighbors, strict=True))
     by_cluster = np.split(np.lexsort((-centrality, predictions.cluster)), np.cumsum(predictions.sizes))
     # "belongs with" is not shown: it was right in 4 of 22 judged cases
     views, by_category = [], {doubt.category: doubt for doubt in doubts if doubt.other is None}
@@ -103,7 +102,7 @@ def _neighbors(
 ) -> list[Neighbors]:
     """Compute the neighbors of each category from unit centroids and mean unit features."""
     is_known = np.array([category.kind == "known" for category in categories])
-    found = []
+    neighbors = []
     for place in range(len(unit)):  # row by row: all pairs of many thousands would not fit into memory
         is_other = np.arange(len(unit)) != place
         cosine = unit @ unit[place]
@@ -114,8 +113,8 @@ def _neighbors(
             if len(places := np.flatnonzero(is_other & side)):
                 best = places[cosine[places].argmax()]
                 nearest[name] = categories[best].name, float(cosine[best])
-        found.append(Neighbors(**nearest, apart=apart))
-    return found
+        neighbors.append(Neighbors(**nearest, apart=apart))
+    return neighbors
 
 
 def target_features(run: RunFolder) -> tuple[Float[Array, "target dim"] | None, str]:
@@ -167,7 +166,7 @@ def nearest_words(view: ClusterView) -> Words:
 def _cards(
     views: Sequence[ClusterView], page_images: PageImages, share: float, review: Review | None, is_calibrated: bool
 ) -> Table:
-    shown = views[:MOST_CLUSTERS]
+    shown = views[:MOST_ROWS]  # in the order of expected errors
     orders = page_images.richest([_orders(shown, *layout) for layout in LAYOUTS], share)
     sheets = page_images.sheets(orders, "sheets of clusters")
     ends = [(next(sheets), next(sheets)) for _ in shown]
@@ -189,7 +188,7 @@ def _cards(
             row["doubt"] = f"may be two kinds: see {n:,} image{'' if n == 1 else 's'}" if view.doubt else None
             row["decided by"] = next(sheets) if view.doubt else None
         rows.append(row | {"outliers": outliers})
-    return Table.of(rows)
+    return Table.of(rows, n_more=len(views) - len(shown))
 
 
 def _orders(
@@ -217,7 +216,6 @@ def review_of(run: RunFolder) -> Values:
         "review": review,
         "command": shlex.join(["justright", "review", run.path.resolve().name]),
         "made": made_table(made),
-        "n_made": len(made),
     }
 
 
@@ -235,8 +233,8 @@ def review_cells(reviewed: ReviewedCluster | None, n_predicted: int) -> dict[str
 
 def made_table(made: Iterable[ReviewedCluster]) -> Table:
     """Clusters created in the review, by a split or from single images."""
-    shown = sorted(made, key=lambda each: -each.n_images)[:MOST_MADE]
-    rows = [(Name(each.name), each.n_images, _verdict(each) or None) for each in shown]
+    largest_first = sorted(made, key=lambda each: -each.n_images)
+    rows = [(Name(each.name), each.n_images, _verdict(each) or None) for each in largest_first]
     return Table(("cluster", "images", "verdict"), rows)
 
 
@@ -246,7 +244,9 @@ def _given_names(reviewed: ReviewedCluster) -> Words:
     if reviewed.given_name is not None:
         words.append((Name(reviewed.given_name), " (known class)" if reviewed.kind == "known" else ""))
     for name in dict.fromkeys(reviewed.other_names.values()):
-        words.append((Name(name), " by ", *_people(who for who, said in reviewed.other_names.items() if said == name)))
+        words.append(
+            (Name(name), " by ", *_people(who for who, proposed in reviewed.other_names.items() if proposed == name))
+        )
     return join("; ", words)
 
 
@@ -255,12 +255,12 @@ def _verdict(reviewed: ReviewedCluster) -> Words:
         return "merged into ", Name(reviewed.elsewhere[0][0])
     if not reviewed.n_images:  # earlier verdicts no longer apply
         return ("no images left",)
-    said = [
+    verdicts = [
         (f"{DONE[verdict]} by ", *_people(who for who, each in reviewed.verdicts.items() if each == verdict))
         for verdict in DONE
         if verdict in reviewed.verdicts.values()
     ]
-    return (("disputed: ",) if reviewed.status == "disputed" else ()) + join(", ", said)
+    return (("disputed: ",) if reviewed.status == "disputed" else ()) + join(", ", verdicts)
 
 
 def _moved_away(reviewed: ReviewedCluster) -> Words:

@@ -32,10 +32,9 @@ SETTINGS = (
     "config",
 )  # fmt: skip
 OF_SELECTION = ("weighting", "pool_role")  # besides the selector and its parameters
-TOLD_ELSEWHERE = ("command", "out", "print")  # not settings
-CHANCE = "seed"  # runs that differ only in this are repetitions
+NOT_SETTINGS = ("command", "out", "print")
 # derived from the selection and K; so is `n_target`, K itself, if it was estimated
-FOLLOWS = ("n_categories", "n_known")
+DERIVED = ("n_categories", "n_known")
 MOST_RUNS = 12  # runs that are compared pair by pair
 MOST_SHOWN = 4  # runs whose categories are shown side by side: the first ones
 MOST_GROUPS, MOST_OPEN = 100, 15  # rows of images on which the runs differ, and rows not collapsed
@@ -55,11 +54,11 @@ class ComparedRun:
     def settings(self) -> dict[str, Any]:
         """The resolved settings and the parameters of the selection."""
         about = resolved(self.run.about)
-        found = flat_texts({name: about[name] for name in (*SETTINGS, *FOLLOWS) if name in about})
+        values = flat_texts({name: about[name] for name in (*SETTINGS, *DERIVED) if name in about})
         saved = optional(lambda: self.run.selection)
         params = about.get("selector_params") if saved is None else saved.about.get("params")
-        found |= flat_texts({"selection": params or {}})
-        return {name: value for name, value in found.items() if name.rpartition(".")[2] not in TOLD_ELSEWHERE}
+        values |= flat_texts({"selection": params or {}})
+        return {name: value for name, value in values.items() if name.rpartition(".")[2] not in NOT_SETTINGS}
 
     @cached_property
     def scores(self) -> Scores | None:
@@ -69,17 +68,17 @@ class ComparedRun:
     @property
     def target_print(self) -> str:
         """Fingerprint of the target images, independent of their location."""
-        told = (self.run.about.get("fingerprints") or {}).get("target")
-        return str(told.get("content")) if isinstance(told, dict) else str(told)
+        fingerprint = (self.run.about.get("fingerprints") or {}).get("target")
+        return str(fingerprint.get("content")) if isinstance(fingerprint, dict) else str(fingerprint)
 
     def key(self, ignoring_selection: bool = False) -> str:
         """Equal for runs that differ only in the seed; with `ignoring_selection`, for runs that can be compared."""
-        follows = FOLLOWS if self.settings.get("k_source") == "given" else (*FOLLOWS, "n_target")
+        derived = DERIVED if self.settings.get("k_source") == "given" else (*DERIVED, "n_target")
         kept = {
             name: value
             for name, value in self.settings.items()
-            if name.rpartition(".")[2] != CHANCE
-            and name not in follows
+            if name.rpartition(".")[2] != "seed"
+            and name not in derived
             and not (ignoring_selection and ("select" in name or name in OF_SELECTION))
         }
         return json.dumps(kept, sort_keys=True, default=str)
@@ -103,17 +102,17 @@ class SeedGroup:
 
     def values(self, images: str) -> list[float]:
         """The accuracies of the runs on "all", "old" or "new" images."""
-        found = [getattr(run.scores, images) for run in self.runs if run.scores is not None]
-        return [value for value in found if math.isfinite(value)]
+        accuracies = [getattr(run.scores, images) for run in self.runs if run.scores is not None]
+        return [value for value in accuracies if math.isfinite(value)]
 
     def image_variance(self, images: str) -> float:
         """The sampling variance of an accuracy over images, which seeds do not reduce."""
-        found = []
+        variances = []
         for run in self.runs:
             if run.scores is not None and images in run.scores.intervals:
                 low, high = run.scores.intervals[images]
-                found.append(((high - low) / 2 / float(ndtri((1 + run.scores.level) / 2))) ** 2)
-        return float(np.mean(found)) if found else 0.0
+                variances.append(((high - low) / 2 / float(ndtri((1 + run.scores.level) / 2))) ** 2)
+        return float(np.mean(variances)) if variances else 0.0
 
 
 @dataclass(frozen=True)
@@ -183,7 +182,7 @@ class RunPair:
     @cached_property
     def clusters(self) -> tuple[Int[Array, " shared"], Int[Array, " shared"]]:
         """The category number of each shared image in each run."""
-        one, other = (found.cluster[rows] for found, rows in zip(self.predictions, self.rows, strict=True))
+        one, other = (each.cluster[rows] for each, rows in zip(self.predictions, self.rows, strict=True))
         return one, other
 
     @cached_property
@@ -192,13 +191,13 @@ class RunPair:
         first, second = self.predictions
         known = {each.name: number for number, each in enumerate(first.categories) if each.kind == "known"}
         names = [each.name if each.kind == "known" else None for each in second.categories]
-        found = np.array([known.get(name or "", NOT_HERE) for name in names], dtype=np.int64)
+        matches = np.array([known.get(name or "", NOT_HERE) for name in names], dtype=np.int64)
         one, other = self.clusters
-        is_free = ~np.isin(one, found[found != NOT_HERE]) & (found[other] == NOT_HERE)
+        is_free = ~np.isin(one, matches[matches != NOT_HERE]) & (matches[other] == NOT_HERE)
         if is_free.any():
             matching = match_counts(Counts.of(one[is_free], other[is_free]))
-            found[matching.clusters] = matching.classes
-        return found
+            matches[matching.clusters] = matching.classes
+        return matches
 
     @cached_property
     def is_same(self) -> Mask:
@@ -238,29 +237,29 @@ class Agreement:
 
     @cached_property
     def _readable(self) -> list[tuple[ComparedRun, Predictions, dict[tuple[str, int], int]]]:
-        found = []
+        readable = []
         for run in self.runs:
             predictions = optional(lambda run=run: run.run.predictions)  # type: ignore[misc]
             if predictions is not None and len(predictions):
-                found.append((run, predictions, _rows_by_content(run.run.target)))
-        return found
+                readable.append((run, predictions, _rows_by_content(run.run.target)))
+        return readable
 
     @property
     def has_same_images(self) -> bool | None:
         """Whether all runs have the same readable images; None if a run has no predictions."""
-        found = [rows.keys() for _, _, rows in self._readable]
-        return all(each == found[0] for each in found) if len(found) == len(self.runs) else None
+        images = [rows.keys() for _, _, rows in self._readable]
+        return all(each == images[0] for each in images) if len(images) == len(self.runs) else None
 
     @cached_property
     def pairs(self) -> list[RunPair]:
         """All pairs of runs that share images."""
-        found = []
+        pairs = []
         for (one, first, places), (other, second, others) in combinations(self._readable[:MOST_RUNS], 2):
             shared = [key for key in places if key in others]
             if shared:
                 rows = np.array([places[key] for key in shared]), np.array([others[key] for key in shared])
-                found.append(RunPair((one.name, other.name), rows, (first, second)))
-        return found
+                pairs.append(RunPair((one.name, other.name), rows, (first, second)))
+        return pairs
 
     def values(self) -> Values | None:
         """The values of the page; None if no two runs share an image."""
@@ -290,23 +289,26 @@ class Agreement:
             is_different[mine[~pair.is_same]] = True
         rows = np.flatnonzero(is_different)
         groups, group_of, n = np.unique(category[:, rows], axis=1, return_inverse=True, return_counts=True)
-        largest = np.argsort(-n, kind="stable")[:MOST_GROUPS]
-        members = [rows[group_of.reshape(-1) == group] for group in largest.tolist()]
-        names = [[each.name for each in found.categories] for found in (first, *(p.predictions[1] for p in pairs))]
+        largest = np.argsort(-n, kind="stable")[:MOST_GROUPS].tolist()
+        members = [rows[group_of.reshape(-1) == group] for group in largest]
+        of_runs = [first.categories, *(pair.predictions[1].categories for pair in pairs)]
         labels = [
-            [of[number] if number != NOT_HERE else "not in this run" for of, number in zip(names, group, strict=True)]
-            for group in groups[:, largest].T.tolist()
+            [
+                "not in this run" if number == NOT_HERE else categories[number].name
+                for categories, number in zip(of_runs, groups[:, group].tolist(), strict=True)
+            ]
+            for group in largest
         ]
         images = PageImages(attempt(lambda: SmallImages(run.run.target), "the images cannot be listed"), BUDGET)
-        orders = [
-            SheetOrder(
-                _surest(first, members_)[:N_PICTURES], PIXELS, COLUMNS, f"{len(members_)} images: {', '.join(told)}"
-            )
-            for members_, told in zip(members, labels, strict=True)
+        orders = []
+        for group_rows, names in zip(members, labels, strict=True):
+            surest = group_rows[np.argsort(-first.confidence[group_rows], kind="stable")][:N_PICTURES]
+            orders.append(SheetOrder(surest, PIXELS, COLUMNS, f"{len(group_rows)} images: {', '.join(names)}"))
+        shown = ["examples", "images", *(f"in {name}" for name in (run.name, *(pair.names[1] for pair in pairs)))]
+        table_rows = [
+            (sheet, len(group_rows), *map(Name, names))
+            for sheet, group_rows, names in zip(images.sheets(orders), members, labels, strict=True)
         ]
-        shown = ["examples", "images", *(f"in {name}" for name in (run.name, *(p.names[1] for p in pairs)))]
-        sheets = images.sheets(orders)
-        table_rows = [(sheet, len(m), *map(Name, told)) for sheet, m, told in zip(sheets, members, labels, strict=True)]
         return {
             "differences": Table(shown, table_rows[:MOST_OPEN]),
             "more_differences": Table(shown, table_rows[MOST_OPEN:]),
@@ -317,18 +319,13 @@ class Agreement:
         }
 
 
-def _surest(predictions: Predictions, rows: Int[Array, " rows"]) -> Int[Array, " rows"]:
-    """The most confident images first: a difference is most surprising there."""
-    return rows[np.argsort(-predictions.confidence[rows], kind="stable")]
-
-
 def _rows_by_content(images: ImageSet) -> dict[tuple[str, int], int]:
     """Map each image, by content hash or id, to its row; duplicates are numbered in order."""
-    seen: Counter[str] = Counter()
-    found = {}
+    n_seen: Counter[str] = Counter()
+    row_of = {}
     columns = (images.table[name].to_pylist() for name in (CONTENT, "id", "path"))
     for row, (content, id_, path) in enumerate(zip(*columns, strict=True)):
         key = content or id_ or path
-        found[key, seen[key]] = row
-        seen[key] += 1
-    return found
+        row_of[key, n_seen[key]] = row
+        n_seen[key] += 1
+    return row_of

@@ -28,7 +28,6 @@ from justright.utils.files import write_text
 T = TypeVar("T")
 
 BASELINES = {"own": "own labels alone", "none": "no selection"}  # the first available one is the baseline
-MOST_CLASSES = 300  # classes with the largest differences of weights
 MOST_RUNS = 40  # of the figure of scores
 MOST_DRAWN = 12  # runs in the figures of errors and training
 MOST_EXPECTED = 6  # runs whose expected accuracy is on the first screen; the table of scores has all
@@ -69,8 +68,8 @@ class Comparison:
     @property
     def baseline(self) -> str | None:
         """The selector that others are compared with: own labels alone, or else no selection."""
-        found = {run.settings.get("selector") for run in self.runs}
-        return next((name for name in BASELINES if name in found), None)
+        selectors = {run.settings.get("selector") for run in self.runs}
+        return next((name for name in BASELINES if name in selectors), None)
 
     @property
     def baseline_title(self) -> str:
@@ -83,13 +82,13 @@ class Comparison:
         baselines = {
             group.runs[0].key(ignoring_selection=True): group for group in groups if group.selector == self.baseline
         }
-        found = []
+        compared = []
         for group in groups:
             baseline = baselines.get(group.runs[0].key(ignoring_selection=True))
             if baseline is not None and baseline is not group:
                 changes = [change(group, baseline, name) for name in GROUPS]
-                found.append((group, [each for each in changes if each is not None]))
-        return found
+                compared.append((group, [each for each in changes if each is not None]))
+        return compared
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -245,13 +244,13 @@ class ComparisonPage:
     def errors(self) -> Values | None:
         pairs = {plain(run.name): judged(run.run) for run in self.comparison.runs[:MOST_DRAWN]}
         judged_runs = {name: pair for name, pair in pairs.items() if not isinstance(pair, Missing)}
-        found = {name: break_down(pair.y_true, pair.y_pred, pair.is_old) for name, pair in judged_runs.items()}
-        if not found:
+        errors_of = {name: break_down(pair.y_true, pair.y_pred, pair.is_old) for name, pair in judged_runs.items()}
+        if not errors_of:
             return None
-        counts = {name: errors.by_kind() | errors.by_cause() for name, errors in found.items()}
+        counts = {name: errors.by_kind() | errors.by_cause() for name, errors in errors_of.items()}
         columns = ("run", *(kind.replace("_", " ") for kind in next(iter(counts.values()))))
         kinds = Table(columns, [(Name(name), *each.values()) for name, each in counts.items()])
-        return {"figure": draw_errors(found), "kinds": kinds}
+        return {"figure": draw_errors(errors_of), "kinds": kinds}
 
     def selection(self) -> Values | None:
         weights: dict[str, dict[str, float]] = {}
@@ -268,16 +267,16 @@ class ComparisonPage:
         if not weights:
             return None
         selections = Table(("run", "kept classes", "classes", "mean weight", "selector"), rows)
-        return {"selections": selections, "n_selected": len(weights)} | _disagreement(weights)
+        return {"selections": selections, "n_selected": len(weights), "weights": _disagreement(weights)}
 
     def count(self) -> Values:
         rows = []
         for run in self.comparison.runs:
             about = run.run.about
             count = optional(lambda run=run: run.run.count) or {}  # type: ignore[misc]
-            said = "; ".join(_estimate(name, each) for name, each in count.get("estimates", {}).items())
+            estimates = "; ".join(_estimate(name, each) for name, each in count.get("estimates", {}).items())
             k = about.get("n_target", about.get("n_categories"))
-            rows.append((Name(run.name), k, str(about.get("k_source", "unknown")), said or "not estimated"))
+            rows.append((Name(run.name), k, str(about.get("k_source", "unknown")), estimates or "not estimated"))
         return {"counts": Table(("run", "K used", "source", "estimates"), rows)}
 
     def training(self) -> Values | None:
@@ -304,19 +303,18 @@ def first_and_last(values: Sequence[T]) -> list[T]:
     return [*values[:1], *values[1:][-1:]]
 
 
-def _estimate(name: str, said: Mapping[str, Any]) -> str:
-    interval = said.get("interval")
-    return f"{name}: {said.get('n_categories')}" + (f" ({interval[0]} to {interval[1]})" if interval else "")
+def _estimate(name: str, estimate: Mapping[str, Any]) -> str:
+    interval = estimate.get("interval")
+    return f"{name}: {estimate.get('n_categories')}" + (f" ({interval[0]} to {interval[1]})" if interval else "")
 
 
-def _disagreement(weights: Mapping[str, Mapping[str, float]]) -> Values:
+def _disagreement(weights: Mapping[str, Mapping[str, float]]) -> Table:
     """The classes whose weights differ most; empty if the runs agree."""
     names = [name for name in next(iter(weights.values()), {}) if all(name in each for each in weights.values())]
     values = np.array([[each[name] for each in weights.values()] for name in names]).reshape(len(names), len(weights))
     spread = np.ptp(values, axis=1) if values.size else np.zeros(0)
-    order = np.argsort(-spread, kind="stable")[:MOST_CLASSES].tolist() if spread.any() else []
-    rows = [(Name(names[row]), *values[row].tolist()) for row in order]
-    return {"weights": Table(("class", *weights), rows), "n_classes": len(names)}
+    order = np.argsort(-spread, kind="stable").tolist() if spread.any() else []
+    return Table(("class", *weights), [(Name(names[row]), *values[row].tolist()) for row in order])
 
 
 def draw_scores(comparison: Comparison) -> Figure:

@@ -19,6 +19,7 @@ from justright.report.drawing import for_page
 from justright.utils.errors import JustrightError
 
 MOST_DECIMALS = 5
+MOST_ROWS = 3000  # of a table
 LONGEST = 120
 # control characters, surrogates, and characters that change the direction of the following text
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
@@ -72,24 +73,17 @@ class Table:
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
+    n_more: int = 0  # number of rows left out, to keep the page small
 
     @staticmethod
-    def of(rows: Sequence[Mapping[str, object]]) -> Table:
+    def of(rows: Sequence[Mapping[str, object]], n_more: int = 0) -> Table:
         """A table of at least one row, each a mapping from the same columns to cells."""
-        return Table(list(rows[0]), [list(row.values()) for row in rows])
+        return Table(list(rows[0]), [list(row.values()) for row in rows], n_more)
 
     @property
     def decimals(self) -> list[int | None]:
         """Decimals of each column of numbers; None for other columns."""
         return [_decimals([row[place] for row in self.rows]) for place in range(len(self.columns))]
-
-
-def cut_in_the_middle(rows: Sequence[Any], most: int) -> tuple[list[Any], int]:
-    """Both ends of a long list, and the number of entries omitted between them."""
-    if len(rows) <= most:
-        return list(rows), 0
-    n_last = most // 2
-    return [*rows[: most - n_last], *rows[len(rows) - n_last :]], len(rows) - most
 
 
 def _decimals(values: Sequence[object]) -> int | None:
@@ -147,8 +141,8 @@ def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing | 
     """
     parts = []
     for name, (title, read) in readers.items():
-        found = attempt(lambda read=read: (read(),), "This part cannot be shown")  # type: ignore[misc]
-        values = found if isinstance(found, Missing) else found[0]
+        result = attempt(lambda read=read: (read(),), "This part cannot be shown")  # type: ignore[misc]
+        values = result if isinstance(result, Missing) else result[0]
         if values is not None:
             parts.append(PagePart(name, title, values))
     return parts
@@ -170,6 +164,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals["most_rows"] = MOST_ROWS
     made.filters |= {"number": "{:,}".format, "short": short, "svg": for_page}
     kinds = {"missing": Missing, "name": Name, "words": tuple, "picture": Picture}
     made.tests |= {kind: lambda value, of=of: isinstance(value, of) for kind, of in kinds.items()}

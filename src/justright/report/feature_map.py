@@ -63,21 +63,21 @@ def feature_map(pool: FeatureTable, target: FeatureTable, seed: int = 0) -> Feat
     return FeatureMap(points, source, np.concatenate(rows), tuple(names), (len(pool), len(target)))
 
 
-def draw_map(found: FeatureMap) -> Figure:
+def draw_map(shown: FeatureMap) -> Figure:
     """Draw the pool in colors and the target on top."""
     figure, (axes,) = quiet_panels(5.6, 5.0, dpi=180)
     axes.set(xticks=[], yticks=[])
     axes.spines[["left", "bottom"]].set_visible(False)
-    is_pool = found.source != TARGET
+    is_pool = shown.source != TARGET
     # in one call and in random order, so that no data set hides the others
-    colors = np.array([color_of(number) for number in found.source[is_pool].tolist()])
-    x, y = found.points.T
+    colors = np.array([color_of(number) for number in shown.source[is_pool].tolist()])
+    x, y = shown.points.T
     is_many = int(is_pool.sum()) > MOST_MARKS
     axes.scatter(x[is_pool], y[is_pool], s=14, c=colors, alpha=0.65, linewidths=0, rasterized=is_many)
     axes.scatter(x[~is_pool], y[~is_pool], s=9, c=INK, marker="x", linewidths=0.7, alpha=0.8)
-    for number, name in enumerate(found.names[:8]):
-        said = short(dataset_title(name), LONGEST_NAME) if number < 7 else f"{len(found.names) - 7} more"
-        axes.scatter([], [], s=22, c=color_of(number), label=said)
+    for number, name in enumerate(shown.names[:8]):
+        label = short(dataset_title(name), LONGEST_NAME) if number < 7 else f"{len(shown.names) - 7} more"
+        axes.scatter([], [], s=22, c=color_of(number), label=label)
     axes.scatter([], [], s=16, c=INK, marker="x", linewidths=0.8, label="target")
     add_legend(figure, ncols=3, **TIGHT)
     figure.draw_without_rendering()
@@ -86,23 +86,23 @@ def draw_map(found: FeatureMap) -> Figure:
 
 
 def tiles(
-    found: FeatureMap, figure: Figure, sets: Sequence[ImageSet | SmallImages | Missing], budget: int = BUDGET
+    shown: FeatureMap, figure: Figure, sets: Sequence[ImageSet | SmallImages | Missing], budget: int = BUDGET
 ) -> list[tuple[Picture, str]]:
     """Sheets of the images, each with the positions of their marks in thousandths of the figure.
 
     sets: images of pool and target. A sheet with an unreadable image is omitted.
     """
     (axes,) = figure.axes
-    at = axes.transData.transform(found.points) / figure.bbox.size
+    at = axes.transData.transform(shown.points) / figure.bbox.size
     places = np.rint(1000 * np.column_stack([at[:, 0], 1 - at[:, 1]])).astype(int)
     sheets = []
-    sides = np.split(np.arange(len(found.points)), found.n_shown[:1])
-    for images, n_images, points in zip(sets, found.n_images, sides, strict=True):
+    sides = np.split(np.arange(len(shown.points)), shown.n_shown[:1])
+    for images, n_images, points in zip(sets, shown.n_images, sides, strict=True):
         if isinstance(images, Missing) or len(images) != n_images:
             continue
         parts = [points[start : start + N_TILES] for start in range(0, len(points), N_TILES)]
         page_images = PageImages(images, budget)
-        orders = [SheetOrder(found.rows[part], PIXELS, COLUMNS, "images of the map") for part in parts]
+        orders = [SheetOrder(shown.rows[part], PIXELS, COLUMNS, "images of the map") for part in parts]
         n_problems = 0
         for part, picture in zip(parts, page_images.sheets(orders), strict=True):
             if picture is not None and len(page_images.problems) == n_problems:

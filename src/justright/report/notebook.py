@@ -67,8 +67,8 @@ def confidence_bins(
 
 def _is_right(run: RunFolder) -> Bool[Array, " predicted"] | None:
     """Whether the cluster of each predicted image is matched to its true class; None where truth is not known."""
-    found = judged(run)
-    if isinstance(found, Missing) or not len(found.y_true):
+    truth = judged(run)
+    if isinstance(truth, Missing) or not len(truth.y_true):
         return None
-    matching = match_counts(Counts.of(found.y_true, found.y_pred))
-    return matching.to_classes(found.y_pred) == found.y_true
+    matching = match_counts(Counts.of(truth.y_true, truth.y_pred))
+    return matching.to_classes(truth.y_pred) == truth.y_true

@@ -82,8 +82,8 @@ class PageImages:
     def sheets(self, orders: Sequence[SheetOrder], what: str = "images") -> Iterator[Picture | None]:
         """One picture per order, in order; None if no image could be read or the budget is used up."""
         # reuse the sheets drawn for the estimate
-        found = in_threads(lambda order: self._sampled.pop(order, None) or self._draw(order), orders, N_THREADS)
-        for order, (picture, problems) in track(zip(orders, found, strict=True), len(orders), what):
+        drawn = in_threads(lambda order: self._sampled.pop(order, None) or self._draw(order), orders, N_THREADS)
+        for order, (picture, problems) in track(zip(orders, drawn, strict=True), len(orders), what):
             if self.budget <= 0:
                 self.n_left_out += bool(len(order.rows))
                 yield None

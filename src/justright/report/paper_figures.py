@@ -32,8 +32,8 @@ def write_suite_page(table: PaperTable, tables: Sequence[TextTable], claims: Tex
     parts = [(each.title, Table(each.columns, each.rows)) for each in tables]
     judged = claims and Table(claims.columns, claims.rows)
     figure = {"drawn": drawn, "caption": caption}
-    said = {"table": table, "notes": notes(table), "in_doubt": IN_DOUBT}
-    write_text(out, render("suite.html", claims=judged, parts=parts, **figure, **said))
+    about = {"table": table, "notes": notes(table), "in_doubt": IN_DOUBT}
+    write_text(out, render("suite.html", claims=judged, parts=parts, **figure, **about))
 
 
 def draw_paper(table: PaperTable) -> Drawn:
@@ -61,17 +61,17 @@ def draw_parts(table: PaperTable) -> Drawn:
     figure.supxlabel("labeled data: farthest from the target  \u2192  nearest to it", fontsize=8.5, color=INK)
     entries = {name: line for axes in panels for line, name in zip(*axes.get_legend_handles_labels(), strict=True)}
     add_legend(figure, list(entries.values()), list(entries), ncols=4)
-    said = "Fig. 1 of the paper: the pool in parts of equal size by their distance to the target."
-    return figure, f"{said} Bars are standard deviations over seeds."
+    caption = "Fig. 1 of the paper: the pool in parts of equal size by their distance to the target."
+    return figure, f"{caption} Bars are standard deviations over seeds."
 
 
 def _line(axes: Axes, table: PaperTable, target: str, group: str, color: str, name: str, is_guide: bool) -> None:
     """One point per part, the farthest first; transfer is in the rows that learn from labels only."""
     points = {}
     for row in (each for each in table.rows if each.is_guide == is_guide):
-        found = PART.fullmatch(row.row)
-        if found and bool(found["transfer"]) == (group == "probe") and (target, group) in row.cells:
-            points[int(found["count"]) - int(found["number"])] = row.cells[target, group]
+        match = PART.fullmatch(row.row)
+        if match and bool(match["transfer"]) == (group == "probe") and (target, group) in row.cells:
+            points[int(match["count"]) - int(match["number"])] = row.cells[target, group]
     places = sorted(points)
     spread = [points[place].spread if math.isfinite(points[place].spread) else 0.0 for place in places]
     if places:
@@ -99,27 +99,27 @@ def draw_wrong(table: PaperTable) -> Drawn:
     names = [f"{row.row}{' (guide)' * row.is_guide}" for row in table.rows]
     name_rows(panels[0], range(len(names)), [short(name, LONGEST_NAME) for name in names])
     add_legend(figure, *panels[0].get_legend_handles_labels(), ncols=2)
-    said = "Fig. 3 of the paper: New images that are wrong, by what they were taken for."
-    return figure, f"{said} A row without a bar has no such figures yet."
+    caption = "Fig. 3 of the paper: New images that are wrong, by what they were taken for."
+    return figure, f"{caption} A row without a bar has no such figures yet."
 
 
 def draw_changes(table: PaperTable) -> Drawn:
     """The change of each row on New, with its interval; hollow marks are the paper's."""
     place_of = EVERY if EVERY in table.targets else table.targets[0]
     cells = [(row, row.cells.get((place_of, "new"))) for row in table.rows]
-    found = [(row, cell, cell.change) for row, cell in cells if cell is not None and cell.change is not None]
-    if not found:
+    changes = [(row, cell, cell.change) for row, cell in cells if cell is not None and cell.change is not None]
+    if not changes:
         return None, ""
-    figure, (axes,) = quiet_panels(7.2, 1.0 + 0.3 * len(found))
+    figure, (axes,) = quiet_panels(7.2, 1.0 + 0.3 * len(changes))
     axes.axvline(0, color=LINE, linewidth=1)
-    for place, (row, cell, (mean, low, high)) in enumerate(found):
+    for place, (row, cell, (mean, low, high)) in enumerate(changes):
         color = COLORS[2] if row.is_guide else COLORS[0]
         axes.plot([low, high], [place, place], color=color, linewidth=1.8)
         axes.plot([mean], [place], "o", color=color, markersize=6)
         if cell.paper_change is not None:
             axes.plot([cell.paper_change], [place], "D", color=COLORS[1], markersize=5, fillstyle="none")
-    name_rows(axes, range(len(found)), [short(row.name, LONGEST_NAME) for row, *_ in found])
-    against = " or ".join(dict.fromkeys(row.against for row, *_ in found))
+    name_rows(axes, range(len(changes)), [short(row.name, LONGEST_NAME) for row, *_ in changes])
+    against = " or ".join(dict.fromkeys(row.against for row, *_ in changes))
     axes.set_xlabel(f"points of New against {against}", fontsize=8.5)
     return figure, f"{place_of}: change of New with its 95 % interval over pairs of runs; hollow: the paper."
 

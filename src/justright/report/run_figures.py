@@ -82,9 +82,9 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
     figure, panels = panel_grid(len(names), N_COLUMNS, 8.4, 1.9)
     for axes, name in zip(panels, names, strict=True):
         for number, (run, records) in enumerate(runs.items()):
-            told = [(each.get("epoch", place), each[name]) for place, each in enumerate(records) if name in each]
-            x, y = [epoch for epoch, _ in told], [value for _, value in told]
-            marker = "o" if len(told) < 2 else ""  # a line of one point is invisible
+            points = [(each.get("epoch", place), each[name]) for place, each in enumerate(records) if name in each]
+            x, y = [epoch for epoch, _ in points], [value for _, value in points]
+            marker = "o" if len(points) < 2 else ""  # a line of one point is invisible
             axes.plot(x, y, color=color_of(number), linewidth=1.4, marker=marker, label=short(run, LONGEST_NAME))
         axes.set_title(name.replace("_", " "), loc="left", fontsize=9.5, color=INK)
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -108,8 +108,8 @@ def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[flo
         dots = [100 * value for value in by_problem[row.setting]]
         axes.plot(dots, [place] * len(dots), ".", color=INK, markersize=4, alpha=0.55)
     name_rows(axes, range(len(shown)), [short(row.setting, 40) for row in shown])
-    said = f"points of All against {baseline}; dots are problems, lines 95 % intervals over them"
-    axes.set_xlabel(said, fontsize=8.5)
+    label = f"points of All against {baseline}; dots are problems, lines 95 % intervals over them"
+    axes.set_xlabel(label, fontsize=8.5)
     return figure
 
 

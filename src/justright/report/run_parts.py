@@ -32,14 +32,13 @@ N_IMAGES, COLUMNS, PIXELS = 9, 3, 52  # of each of them
 SURE = 0.5  # an image is uncertain where its category is less likely than this to be right
 OLD_PARTS = {"old_kept": "Old, labels kept", "old_dropped": "Old, labels dropped"}
 TITLES = {"all": "All", "old": "Old", **OLD_PARTS, "new": "New"}
-MOST_CLASSES, MOST_PAIRS = 1500, 25
+MOST_PAIRS = 25
 MOST_CELLS = 25_000_000  # a larger confusion matrix is not drawn
 # from transparent to blue, for light and dark pages
 SHEER = LinearSegmentedColormap.from_list("sheer", [(0.18, 0.43, 0.70, 0.0), (0.18, 0.43, 0.70, 1.0)])
 N_SAMPLE, SAMPLE_PIXELS, SAMPLE_COLUMNS = 16, 64, 8
 MOST_SETS = 12  # data sets with a sheet; others are only counted
 BUDGET = 600_000
-MOST_LEFT_OUT = 500  # files of the table; left_out.csv lists all
 FIRST = ("method", "selector", "seed", "n_target", "k_source", "n_categories", "n_known", "scale")
 FACT_TITLES = {
     "n_target": "categories of the target (K)",
@@ -78,7 +77,7 @@ def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageI
 
 
 def sentence(
-    predictions: Predictions, views: Sequence[ClusterView], expected: ExpectedRight | None, rests_on: str = ""
+    predictions: Predictions, views: Sequence[ClusterView], expected: ExpectedRight | None, based_on: str = ""
 ) -> Words:
     """The number of images by kind, the expected accuracy, and the new clusters with the most expected errors.
 
@@ -94,18 +93,18 @@ def sentence(
     if n_neither := int(predictions.is_neither.sum()):
         counts.append(f"{n_neither:,} unlike all categories")
     n = len(predictions)
-    said = f"{n:,} image{'' if n == 1 else 's'}: {', '.join(counts)}. "
+    text = f"{n:,} image{'' if n == 1 else 's'}: {', '.join(counts)}. "
     if expected is not None and expected.n:
         n_uncertain = int(np.sum(~predictions.is_given & (predictions.confidence < SURE)))
         how_many = f"{n_uncertain:,}" if n_uncertain else "None"
-        said += f"{expected.in_words('other images' if n_given else 'images')} {how_many} of them "
-        said += "is uncertain" if n_uncertain < 2 else "are uncertain"
-    elif rests_on:
-        said += f"Confidence is based on {rests_on}"
+        text += f"{expected.in_words('other images' if n_given else 'images')} {how_many} of them "
+        text += "is uncertain" if n_uncertain < 2 else "are uncertain"
+    elif based_on:
+        text += f"Confidence is based on {based_on}"
     first = [view for view in views if view.category.kind == "discovered"][:N_FIRST]
     names = join(", ", [(Name(view.category.name),) for view in first])
-    look = "; look first at " if not said.endswith(". ") else "Look first at "
-    return (said, look, *names, ".") if names else (said.removesuffix(". "), ".")
+    look = "; look first at " if not text.endswith(". ") else "Look first at "
+    return (text, look, *names, ".") if names else (text.removesuffix(". "), ".")
 
 
 def next_steps(run: str) -> list[tuple[str, str]]:
@@ -148,17 +147,17 @@ def simple_scores(run: RunFolder) -> dict[str, dict[str, Any]]:
 
 def simple_texts(run: RunFolder) -> dict[str, str]:
     """The share of right images of the best-known simple methods in percent, by name; the table of scores has all."""
-    found = simple_scores(run)
-    return {name: f"{100 * found[name]['all']:.1f}\u00a0%" for name in ("k-means", "Ward") if name in found}
+    scores = simple_scores(run)
+    return {name: f"{100 * scores[name]['all']:.1f}\u00a0%" for name in ("k-means", "Ward") if name in scores}
 
 
 def _baselines(run: RunFolder, scores: Scores) -> Table | None:
     """The run compared with simple methods on frozen features, if they were scored."""
-    if not (found := simple_scores(run)):
+    if not (simple := simple_scores(run)):
         return None
     own = {name: getattr(scores, name) for name in GROUPS} | {"names": scores.names}
     rows = []
-    for method, each in ({f"this run ({run.about['method']})": own} | found).items():
+    for method, each in ({f"this run ({run.about['method']})": own} | simple).items():
         rows.append((method, *(_share(each[name]) for name in GROUPS), _share(each["names"].get("all"))))
     return Table(("method", "All %", "Old %", "New %", "names count %"), rows)
 
@@ -175,30 +174,29 @@ def judged(run: RunFolder) -> JudgedPredictions | Missing:
     return attempt(lambda: run.judged(truth), "Errors cannot be computed")
 
 
-def errors_part(found: JudgedPredictions | Missing, predictions: Predictions) -> Values | Missing:
+def errors_part(truth: JudgedPredictions | Missing, predictions: Predictions) -> Values | Missing:
     """Errors by kind and cause, as figure and table; the confusion; the classes, worst first."""
-    if isinstance(found, Missing):
-        return found
-    errors = break_down(found.y_true, found.y_pred, found.is_old)
+    if isinstance(truth, Missing):
+        return truth
+    errors = break_down(truth.y_true, truth.y_pred, truth.is_old)
     n = int(errors.n_images.sum())
     kinds = [(kind.replace("_", " "), count, 100 * count / n) for kind, count in errors.by_kind().items()]
     causes = [(f"because {cause}", count, 100 * count / n) for cause, count in errors.by_cause().items()]
-    counts, confusion = Counts.of(found.y_true, found.y_pred), None
+    counts, confusion = Counts.of(truth.y_true, truth.y_pred), None
     if len(counts.classes) * len(counts.clusters) <= MOST_CELLS:
-        names = {label: plain(name) for label, name in found.class_names.items()}
+        names = {label: plain(name) for label, name in truth.class_names.items()}
         confusion = draw_confusion(matched_confusion(counts, errors.classes[errors.is_old]), names)
         confusion.axes[0].images[0].set_cmap(SHEER)
     return {
         "figure": draw_errors(errors),
         "kinds": Table(("error", "images", "% of all"), kinds + causes),
         "confusion": confusion,
-        "pairs": _pairs(found, counts, errors, predictions),
-        "classes": _classes(found, errors, predictions),
-        "n_classes": len(errors.classes),
+        "pairs": _pairs(truth, counts, errors, predictions),
+        "classes": _classes(truth, errors, predictions),
     }
 
 
-def _pairs(found: JudgedPredictions, counts: Counts, errors: Errors, predictions: Predictions) -> Table:
+def _pairs(truth: JudgedPredictions, counts: Counts, errors: Errors, predictions: Predictions) -> Table:
     """The most frequent confusions of a class with the cluster of another."""
     class_of = {int(k): int(c) for c, k in zip(errors.classes, errors.cluster, strict=True) if k >= 0}
     is_wrong = np.array([class_of.get(k) != c for c, k in zip(counts.class_, counts.cluster, strict=True)], dtype=bool)
@@ -206,31 +204,31 @@ def _pairs(found: JudgedPredictions, counts: Counts, errors: Errors, predictions
     rows = []
     for cell in cells[np.argsort(-counts.n[cells], kind="stable")][:MOST_PAIRS].tolist():
         label, cluster = int(counts.class_[cell]), int(counts.cluster[cell])
-        meant = _name(found, class_of[cluster]) if cluster in class_of else "no class"
-        rows.append((_name(found, label), meant, Name(predictions.categories[cluster].name), int(counts.n[cell])))
+        taken_for = _name(truth, class_of[cluster]) if cluster in class_of else "no class"
+        rows.append((_name(truth, label), taken_for, Name(predictions.categories[cluster].name), int(counts.n[cell])))
     return Table(("class", "taken for", "in cluster", "images"), rows)
 
 
-def _classes(found: JudgedPredictions, errors: Errors, predictions: Predictions) -> Table:
+def _classes(truth: JudgedPredictions, errors: Errors, predictions: Predictions) -> Table:
     share = errors.n_right / np.maximum(errors.n_images, 1)
     parts = (errors.n_as_old, errors.n_as_new, errors.n_split, errors.n_merged, errors.n_stray)
     rows = [
         (
-            _name(found, int(errors.classes[i])),
+            _name(truth, int(errors.classes[i])),
             "Old" if errors.is_old[i] else "New",
             int(errors.n_images[i]),
             100 * float(share[i]),
             *(int(part[i]) for part in parts),
             Name(predictions.categories[int(errors.cluster[i])].name) if errors.cluster[i] >= 0 else "none",
         )
-        for i in np.argsort(share, kind="stable").tolist()[:MOST_CLASSES]
+        for i in np.argsort(share, kind="stable").tolist()
     ]
     columns = ("class", "side", "images", "right %", "as old", "as new", "split", "merged", "stray", "cluster")
     return Table(columns, rows)
 
 
-def _name(found: JudgedPredictions, label: int) -> Name:
-    return Name(found.class_names.get(label, str(label)))
+def _name(truth: JudgedPredictions, label: int) -> Name:
+    return Name(truth.class_names.get(label, str(label)))
 
 
 def overview(run: RunFolder) -> Values:
@@ -269,8 +267,7 @@ def left_out_part(run: RunFolder) -> Values | Missing:
     if not files:
         return Missing("No files were skipped")
     rows = [(Name(each.path), each.side, each.reason.replace("_", " "), Name(each.detail)) for each in files]
-    table = Table(("file", "side", "reason", "detail"), rows[:MOST_LEFT_OUT])
-    return {"summary": summary(files), "files": table, "n_files": len(files), "is_folded": len(files) > N_SAMPLE}
+    return {"summary": summary(files), "files": Table(("file", "side", "reason", "detail"), rows)}
 
 
 def flat_texts(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,14 +284,14 @@ def resolved(about: Mapping[str, Any]) -> dict[str, Any]:
     return spec | dict(about)
 
 
-def asked(about: Mapping[str, Any]) -> Values:
+def settings_part(about: Mapping[str, Any]) -> Values:
     """The most important settings, then the request, then all settings."""
     about = resolved(about)
     first = {FACT_TITLES.get(name, name): about[name] for name in FIRST if about.get(name) is not None}
     if name := (about.get("backbone") or {}).get("name"):
         first["backbone"] = name
-    question = {name: value for name, value in (about.get("asked") or {}).items() if name not in ("command", "print")}
-    first |= {name: value for name, value in flat_texts(question).items() if name not in first}
+    request = {name: value for name, value in (about.get("asked") or {}).items() if name not in ("command", "print")}
+    first |= {name: value for name, value in flat_texts(request).items() if name not in first}
     every = _in_words(flat_texts({name: about[name] for name in SETTINGS if about.get(name)}))
     return {"first": _in_words(first), "settings": Table(("setting", "value"), list(every.items()))}
 
@@ -315,8 +312,8 @@ def reproduction(about: Mapping[str, Any]) -> Values:
     facts: dict[str, Any] = {"seed": about["seed"]} if "seed" in about else {}
     for name, title in (("versions", "version of"), ("backbone", "backbone"), ("fingerprints", "fingerprint of")):
         facts |= {f"{title} {part}": value for part, value in flat_texts(about.get(name) or {}).items()}
-    told = {*FIRST, *SETTINGS, "command", "asked", "versions", "fingerprints", "backbone", "seconds", "format"}
-    facts |= _in_words(flat_texts({name: value for name, value in about.items() if name not in told}))
+    elsewhere = {*FIRST, *SETTINGS, "command", "asked", "versions", "fingerprints", "backbone", "seconds", "format"}
+    facts |= _in_words(flat_texts({name: value for name, value in about.items() if name not in elsewhere}))
     return {"command": about.get("command") or (about.get("asked") or {}).get("command"), "facts": facts}
 
 

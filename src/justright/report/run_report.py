@@ -12,15 +12,15 @@ import numpy as np
 
 from justright.discovery.configs import MAX_EPOCHS as HEADS_EPOCHS
 from justright.geometry import ClassSums, cosine_similarity, evenly_spaced
+from justright.report import run_parts
 from justright.report.clusters import ClusterView, cluster_cards, describe_clusters, review_of, target_features
 from justright.report.elements import (
+    MOST_ROWS,
     Missing,
     Name,
-    Picture,
     Table,
     Values,
     attempt,
-    cut_in_the_middle,
     optional,
     read_parts,
     render,
@@ -30,18 +30,6 @@ from justright.report.feature_map import BUDGET as MAP_BUDGET
 from justright.report.feature_map import draw_map, feature_map, tiles
 from justright.report.page_images import PageImages, SheetOrder, SmallImages
 from justright.report.run_figures import draw_counts, draw_training, reported
-from justright.report.run_parts import asked as asked_part
-from justright.report.run_parts import (
-    errors_part,
-    judged,
-    left_out_part,
-    overview,
-    reproduction,
-    resolved,
-    result_part,
-    scores_part,
-    timings,
-)
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection import Selection
 from justright.utils.errors import DataError
@@ -55,20 +43,12 @@ NO_PREDICTIONS = "No predictions yet: the run is not finished"
 MAX_EPOCHS = 200  # of the table; figures show all
 PART_TITLES = {"stage1": "First training", "heads": "Heads alone, before the network was tuned", "": "Training"}
 MOST_OPEN = 24  # more classes than this are collapsed at first
-MOST_CLASSES = 3000  # a longer list is shortened in the middle to keep the page small
-SIZES = (
-    (5, 48),
-    (4, 40),
-    (4, 32),
-    (3, 28),
-    (2, 24),
-    (1, 28),
-)  # images per card, pixels per side
-MEASURES = {  # optional columns of a selection: title and factor
-    "similarity": ("similarity", 1),
-    "distance": ("distance", 1),
-    "weight_std": ("weight std", 1),
-    "kept_share": ("kept in resamples %", 100),
+SIZES = ((5, 48), (4, 40), (4, 32), (3, 28), (2, 24), (1, 28))  # images per card, pixels per side
+MEASURES = {  # optional columns of a selection, with their titles
+    "similarity": "similarity",
+    "distance": "distance",
+    "weight_std": "weight std",
+    "kept_share": "kept in resamples",
 }
 LONGEST_ALT = 60
 
@@ -98,20 +78,20 @@ class RunPage:
             {
                 "result": ("Result", self._result),
                 "clusters": ("Clusters", self._clusters),
-                "scores": ("Scores", lambda: scores_part(self.run)),
-                "errors": ("Errors", lambda: errors_part(judged(self.run), self.run.predictions)),
+                "scores": ("Scores", lambda: run_parts.scores_part(self.run)),
+                "errors": ("Errors", lambda: run_parts.errors_part(run_parts.judged(self.run), self.run.predictions)),
                 "selection": ("Selection", self._selection),
-                "data": ("Labeled images and target", lambda: overview(self.run) | self._map()),
-                "left_out": ("Skipped files", lambda: left_out_part(self.run)),
+                "data": ("Labeled images and target", lambda: run_parts.overview(self.run) | self._map()),
+                "left_out": ("Skipped files", lambda: run_parts.left_out_part(self.run)),
                 "count": ("Number of categories", self._count),
                 "training": ("Training", self._training),
-                "asked": ("Settings", lambda: asked_part(about)),
-                "seconds": ("Timings", lambda: timings(about)),
-                "again": ("How to reproduce", lambda: reproduction(about)),
+                "settings": ("Settings", lambda: run_parts.settings_part(about)),
+                "seconds": ("Timings", lambda: run_parts.timings(about)),
+                "reproduce": ("How to reproduce", lambda: run_parts.reproduction(about)),
             }
         )
         name = self.run.path.resolve().name
-        return render("run.html", name=name, about=resolved(about), result=result.values, parts=parts)
+        return render("run.html", name=name, about=run_parts.resolved(about), result=result.values, parts=parts)
 
     @cached_property
     def _target(self) -> SmallImages | Missing:
@@ -134,7 +114,7 @@ class RunPage:
     def _result(self) -> Values | Missing:
         if not (self.run.path / "predictions.parquet").exists():
             return Missing(NO_PREDICTIONS)
-        return result_part(self.run, self._views[0], self._page_images)
+        return run_parts.result_part(self.run, self._views[0], self._page_images)
 
     def _map(self) -> Values:
         frozen = attempt(lambda: self.run.frozen, "No map: the run has no frozen features")
@@ -142,9 +122,9 @@ class RunPage:
             frozen = Missing("No map: there are no images")
         if isinstance(frozen, Missing):
             return {"map": frozen, "figure": None, "tiles": []}
-        found = feature_map(*frozen)
-        figure, budget = draw_map(found), int(self.picture_share * MAP_BUDGET)
-        return {"map": found, "figure": figure, "tiles": tiles(found, figure, [self._pool, self._target], budget)}
+        shown = feature_map(*frozen)
+        figure, budget = draw_map(shown), int(self.picture_share * MAP_BUDGET)
+        return {"map": shown, "figure": figure, "tiles": tiles(shown, figure, [self._pool, self._target], budget)}
 
     def _selection(self) -> Values | Missing:
         saved = attempt(lambda: self.run.selection, "No selection: all labeled images have the same weight")
@@ -167,35 +147,12 @@ class RunPage:
     def _training(self) -> Values | Missing:
         if not self.run.curves:
             return Missing("No training records: the run has not trained yet, or its method does not train")
-        return {"trainings": [self._one_training(part, runs) for part, runs in self.run.curves.items()]}
-
-    def _one_training(self, part: str, runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Values:
-        """One training of the run, with a curve for each seed."""
-        names = reported([record for records in runs.values() for record in records])
-        rows = [
-            (run, record.get("epoch", place), *(record.get(name) for name in names))
-            for run, records in runs.items()
-            for place, record in enumerate(records)
-        ]
-        step, first = -(-len(rows) // MAX_EPOCHS), 0 if len(runs) > 1 else 1
         config = self.run.about.get("config") or {}
-        planned = {"": config, "heads": {"n_epochs": HEADS_EPOCHS}, "stage1": config.get("stage1") or {}}[part]
-        n_planned = planned.get("n_epochs")
+        planned = {"": config, "heads": {"n_epochs": HEADS_EPOCHS}, "stage1": config.get("stage1") or {}}
         return {
-            "part": part,
-            "title": PART_TITLES[part],
-            "runs": [
-                (name if len(runs) > 1 else "", len(records), records[0].get("loss"), records[-1].get("loss"))
-                for name, records in runs.items()
-            ],
-            "n_planned": n_planned if isinstance(n_planned, int) else max(map(len, runs.values())),
-            "names": [name.replace("_", " ") for name in names if name != "seconds"],
-            "figure": draw_training(runs),
-            "epochs": Table(
-                ("seed", "epoch", *(name.replace("_", " ") for name in names))[first:],
-                [row[first:] for row in rows[::step]],
-            ),
-            "step": step,
+            "trainings": [
+                one_training(part, seeds, planned[part].get("n_epochs")) for part, seeds in self.run.curves.items()
+            ]
         }
 
     def _count(self) -> Values:
@@ -204,13 +161,13 @@ class RunPage:
         count = attempt(lambda: self.run.count, "K was not estimated")
         estimates = {} if isinstance(count, Missing) else count.get("estimates", {})
         try:
-            intervals = {name: estimate["interval"] for name, estimate in estimates.items() if estimate.get("interval")}
+            intervals = {name: each["interval"] for name, each in estimates.items() if each.get("interval")}
             rows = [
-                (name, estimate["n_categories"], "{} to {}".format(*intervals[name]) if name in intervals else "")
-                for name, estimate in estimates.items()
+                (name, each["n_categories"], "{} to {}".format(*intervals[name]) if name in intervals else "")
+                for name, each in estimates.items()
             ]
-            figures = {name: draw_counts({name: estimate}) for name, estimate in estimates.items()}
-        except (KeyError, TypeError, ValueError, IndexError) as error:  # a file of another version
+            figures = {name: draw_counts({name: each}) for name, each in estimates.items()}
+        except (KeyError, TypeError, ValueError, IndexError) as error:  # count.json was written by something else
             raise DataError(f"an estimate of K cannot be read: {error!r}") from error
         return {
             "about": about,
@@ -231,32 +188,57 @@ class RunPage:
         return reviewed | cards | {"source": source}
 
 
+def one_training(part: str, seeds: Mapping[str, Sequence[Mapping[str, Any]]], n_planned: int | None) -> Values:
+    """One training of a run, with a curve for each seed."""
+    names = reported([record for records in seeds.values() for record in records])
+    has_seeds = len(seeds) > 1
+    rows: list[dict[str, object]] = [
+        ({"seed": seed} if has_seeds else {})
+        | {"epoch": record.get("epoch", place)}
+        | {name.replace("_", " "): record.get(name) for name in names}
+        for seed, records in seeds.items()
+        for place, record in enumerate(records)
+    ]
+    step = -(-len(rows) // MAX_EPOCHS)
+    return {
+        "part": part,
+        "title": PART_TITLES[part],
+        "runs": [
+            (seed if has_seeds else "", len(records), records[0].get("loss"), records[-1].get("loss"))
+            for seed, records in seeds.items()
+        ],
+        "n_planned": n_planned if isinstance(n_planned, int) else max(map(len, seeds.values())),
+        "names": [name.replace("_", " ") for name in names if name != "seconds"],
+        "figure": draw_training(seeds),
+        "epochs": Table.of(rows[::step]),
+        "step": step,
+    }
+
+
 def class_cards(run: RunFolder, saved: Selection, page_images: PageImages) -> Values:
-    """One card per class, the largest weight first."""
+    """One card per class, the largest weight first: images, weight, reason, nearest cluster."""
     near = attempt(lambda: nearest_clusters(run, saved), "The nearest cluster of each class is unknown")
     nearest = {} if isinstance(near, Missing) else near
-    rows = sorted(saved.classes.to_pylist(), key=lambda row: -row["weight"])
-    shown, n_left_out = cut_in_the_middle(rows, MOST_CLASSES)
-    has = {name: said for name, said in MEASURES.items() if name in saved.classes.column_names}
-    cells = [
-        (
-            picture,
-            Name(row["class_name"]),
-            row["weight"],
-            row["n_images"],
-            short(row["reason"]),
-            *(None if row[name] is None else factor * row[name] for name, (_, factor) in has.items()),
-            *nearest.get(row["label"], (None, None)),
-        )
-        for row, picture in zip(shown, _pictures(shown, saved, page_images), strict=True)
+    shown = sorted(saved.classes.to_pylist(), key=lambda row: -row["weight"])[:MOST_ROWS]
+    measures = {name: title for name, title in MEASURES.items() if name in saved.classes.column_names}
+    labels = saved.images["label"].to_numpy()
+    by_label = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[by_label], [row["label"] for row in shown]).tolist()
+    images = [by_label[start : start + row["n_images"]] for start, row in zip(starts, shown, strict=True)]
+    alts = [f"images of {short(row['class_name'], LONGEST_ALT)}" for row in shown]
+    plans = [
+        [SheetOrder(rows[evenly_spaced(len(rows), n)], size, n, alt) for rows, alt in zip(images, alts, strict=True)]
+        for n, size in SIZES
     ]
-    columns = ("picture", "class", "weight", "images", "reason", *(said for said, _ in has.values()))
-    return {
-        "cards": Table((*columns, "nearest cluster", "cosine to it"), cells),
-        "near": near,
-        "n_left_out": n_left_out,
-        "page_images": page_images,
-    }
+    pictures = page_images.sheets(page_images.richest(plans), "thumbnails of classes")
+    cells: list[dict[str, object]] = []
+    for row, picture in zip(shown, pictures, strict=True):
+        cluster, cosine = nearest.get(row["label"], (None, None))
+        own = {"picture": picture, "class": Name(row["class_name"]), "weight": row["weight"]}
+        own |= {"images": row["n_images"], "reason": short(row["reason"])}
+        own |= {title: row[name] for name, title in measures.items()}
+        cells.append(own | {"nearest cluster": cluster, "cosine to it": cosine})
+    return {"cards": Table.of(cells, len(saved.classes) - len(cells)), "near": near, "page_images": page_images}
 
 
 def nearest_clusters(run: RunFolder, saved: Selection) -> dict[int, tuple[Name, float]]:
@@ -272,19 +254,3 @@ def nearest_clusters(run: RunFolder, saved: Selection) -> dict[int, tuple[Name, 
     names = [Name(run.predictions.categories[cluster].name) for cluster in clusters.classes.tolist()]
     nearest = [(names[place], float(row[place])) for row, place in zip(cosine, cosine.argmax(axis=1), strict=True)]
     return dict(zip(classes.classes.tolist(), nearest, strict=True))
-
-
-def _pictures(shown: Sequence[dict[str, Any]], saved: Selection, page_images: PageImages) -> list[Picture | None]:
-    """A strip of images per class; both ends of the weights first, in case the budget does not suffice."""
-    labels = saved.images["label"].to_numpy()
-    by_label = np.argsort(labels, kind="stable")
-    starts = np.searchsorted(labels[by_label], [row["label"] for row in shown]).tolist()
-    turn = sorted(range(len(shown)), key=lambda place: min(place, len(shown) - 1 - place))
-    rows = [by_label[start : start + row["n_images"]] for start, row in zip(starts, shown, strict=True)]
-    alts = [f"images of {short(row['class_name'], LONGEST_ALT)}" for row in shown]
-    plans = [
-        [SheetOrder(rows[i][evenly_spaced(len(rows[i]), n)], pixels, n, alts[i]) for i in turn] for n, pixels in SIZES
-    ]
-    made = page_images.sheets(page_images.richest(plans), "thumbnails of classes")
-    pictures = dict(zip(turn, made, strict=True))
-    return [pictures[place] for place in range(len(shown))]

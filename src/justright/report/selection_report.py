@@ -36,7 +36,7 @@ from justright.report.drawing import (
     to_svg,
     write_above,
 )
-from justright.report.elements import Missing, Table, attempt, cut_in_the_middle, render, short
+from justright.report.elements import Missing, Table, attempt, render, short
 from justright.report.page_images import data_uri
 from justright.runs.selection import FeaturePool, Selection
 from justright.selection import SELECTORS, SelectionPlot
@@ -52,7 +52,6 @@ MOST_MARKS = 3000  # more marks than this are rasterized
 LONGEST_NAME = 24
 ONE_LINE = 70  # characters of a legend in one row
 N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88  # classes at each end, images a class, and pixels a side
-MOST_CLASSES = 4000  # a longer table of classes is cut in the middle: the page stays within a few megabytes
 
 
 def draw_selection(saved: Selection) -> dict[str, Figure]:
@@ -77,9 +76,9 @@ def _draw_weights(saved: Selection, plot: SelectionPlot) -> Figure:
     for number, (x, y) in enumerate(plot.curves, start=1):
         top.plot(x, y, color=INK if number == len(plot.curves) else LINE, linewidth=1.2, zorder=1)
     if plot.level is not None:
-        at, said = plot.level
+        at, text = plot.level
         top.axhline(at, color=INK, linewidth=0.8, linestyle=":")
-        top.text(1, at, said, ha="right", va="bottom", fontsize=8.5, color=INK, transform=top.get_yaxis_transform())
+        top.text(1, at, text, ha="right", va="bottom", fontsize=8.5, color=INK, transform=top.get_yaxis_transform())
     _marks(top, saved, values, weight)
     highest = max([float(weight.max()), *(float(y.max()) for _, y in plot.curves[:1])])
     top.set_ylim(bottom=-0.04 * highest)
@@ -97,16 +96,16 @@ def _draw_ranked(saved: Selection, plot: SelectionPlot) -> Figure:
     place[closest_first(plot.measure, values)] = np.arange(1, len(values) + 1)
     _marks(top, saved, place, values)
     if plot.level is not None:
-        at, said = plot.level
+        at, text = plot.level
         top.axhline(at, color=INK, linewidth=1, linestyle="--")
-        top.text(0.01, at, said, va="bottom", fontsize=8.5, color=INK, transform=top.get_yaxis_transform())
+        top.text(0.01, at, text, va="bottom", fontsize=8.5, color=INK, transform=top.get_yaxis_transform())
     if plot.cut is not None:
-        n, said = plot.cut
+        n, text = plot.cut
         top.axvline(n + 0.5, color=INK, linewidth=1, linestyle="--")
-        write_above(top, n + 0.5, said)
+        write_above(top, n + 0.5, text)
     start = 0
-    for n, said, is_kept in plot.parts:
-        write_above(top, start + (n + 1) / 2, said)
+    for n, text, is_kept in plot.parts:
+        write_above(top, start + (n + 1) / 2, text)
         if is_kept:
             top.axvspan(start + 0.5, start + n + 0.5, color=LINE, alpha=0.25, linewidth=0, zorder=0)
         start += n
@@ -221,13 +220,11 @@ def selection_page(
 ) -> str:
     """Render the page. asked: the request of the user. figures: SVG documents by name."""
     rows = sorted(result.classes.to_pylist(), key=lambda row: -row["weight"])
-    shown, n_left_out = cut_in_the_middle(rows, MOST_CLASSES)
     columns = {"class": "class_name", "images": "n_images", "weight": "weight"}
     columns |= {measure: measure} if (measure := result.weights.measure) else {}
     columns["reason"] = "reason"
     if result.stability is not None:
-        columns |= {"kept in resamples %": "kept_share", "weight std": "weight_std"}
-        shown = [row | {"kept_share": round(100 * row["kept_share"])} for row in shown]
+        columns |= {"kept in resamples": "kept_share", "weight std": "weight_std"}
     return render(
         "selection.html",
         result=result,
@@ -236,8 +233,7 @@ def selection_page(
         figures=figures,
         sheet=sheet,
         diagnosis=diagnosis,
-        classes=Table(tuple(columns), [[row[name] for name in columns.values()] for row in shown]),
-        n_left_out=n_left_out,
+        classes=Table(tuple(columns), [[row[name] for name in columns.values()] for row in rows]),
     )
 
 

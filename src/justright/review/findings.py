@@ -77,43 +77,43 @@ def _clusters(state: ReviewState, predictions: Predictions) -> dict[int, Reviewe
     n_images = np.bincount(state.group[state.group != REJECTED], minlength=state.n_groups)
     elsewhere = _elsewhere(state, predictions)
     first = ReviewState(predictions, state.known_classes).labels
-    found = {}
+    reviewed = {}
     for number, label in sorted(state.labels.items()):
         opinions = sorted(state.opinions.get(number, {}).items())
-        found[number] = ReviewedCluster(
+        reviewed[number] = ReviewedCluster(
             name=label.name,
             kind=label.kind,
             given_name=label.name if label.is_named and label != first.get(number) else None,
             n_images=int(n_images[number]),
             status=state.status(number),
-            verdicts={who: said.verdict for who, said in opinions},
-            other_names={who: said.name for who, said in opinions if said.name not in (None, label.name)},
+            verdicts={who: opinion.verdict for who, opinion in opinions},
+            other_names={who: opinion.name for who, opinion in opinions if opinion.name not in (None, label.name)},
             elsewhere=tuple((state.labels[to].name, n) for to, n in elsewhere[number] if to != REJECTED),
             n_rejected=sum(n for to, n in elsewhere[number] if to == REJECTED),
         )
-    return found
+    return reviewed
 
 
 def _elsewhere(state: ReviewState, predictions: Predictions) -> defaultdict[int, list[tuple[int, int]]]:
     """For each predicted cluster, the other groups its images are in now, and how many."""
     has_left = state.group != predictions.cluster
     ways = Counter(zip(predictions.cluster[has_left].tolist(), state.group[has_left].tolist(), strict=True))
-    found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    elsewhere: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for (home, to), n in sorted(ways.items(), key=lambda way: (-way[1], way[0])):
-        found[home].append((to, n))
-    return found
+        elsewhere[home].append((to, n))
+    return elsewhere
 
 
 def agreement(state: ReviewState) -> list[dict[str, Any]]:
     """For each pair of reviewers who judged the same things: how many, how many alike, and kappa."""
-    found = []
-    for what, said in _answers(state).items():
-        for one, other in combinations(sorted({who for answers in said.values() for who in answers}), 2):
-            if both := [(a[one], a[other]) for a in said.values() if one in a and other in a]:
+    pairs = []
+    for what, things in _answers(state).items():
+        for one, other in combinations(sorted({who for answers in things.values() for who in answers}), 2):
+            if both := [(a[one], a[other]) for a in things.values() if one in a and other in a]:
                 pair = {"reviewers": (one, other), "what": what, "n_both": len(both)}
                 n_same = sum(first == second for first, second in both)
-                found.append(pair | {"n_same": n_same, "kappa": cohen_kappa(both)})
-    return found
+                pairs.append(pair | {"n_same": n_same, "kappa": cohen_kappa(both)})
+    return pairs
 
 
 def cohen_kappa(both: list[tuple[str, str]]) -> float | None:
@@ -131,27 +131,31 @@ def cohen_kappa(both: list[tuple[str, str]]) -> float | None:
 
 def disputes(state: ReviewState) -> list[dict[str, Any]]:
     """What reviewers judge differently, with all answers: clusters first, then images."""
-    found = []
-    for what, said in _answers(state).items():
-        for thing, answers in said.items():
+    disputed = []
+    for what, things in _answers(state).items():
+        for thing, answers in things.items():
             if len(set(answers.values())) > 1:
                 row = thing[1] if isinstance(thing, tuple) else None
                 cluster = thing if row is None else int(state.group[row])
                 name = state.name_of(cluster)
-                found.append({"what": what, "cluster": cluster, "name": name, "row": row, "said": answers})
-    return found
+                disputed.append({"what": what, "cluster": cluster, "name": name, "row": row, "said": answers})
+    return disputed
 
 
 def _answers(state: ReviewState) -> dict[str, dict[Any, dict[str, str]]]:
     """By subject, then by thing judged (a cluster, or round and image), then by reviewer."""
     alive = set(np.unique(state.group).tolist())
-    opinions = {cluster: said for cluster, said in sorted(state.opinions.items()) if cluster in alive}
+    opinions = {cluster: by_reviewer for cluster, by_reviewer in sorted(state.opinions.items()) if cluster in alive}
     checks: defaultdict[tuple[int, int], dict[str, str]] = defaultdict(dict)
     for round_, verdicts in sorted(state.checks.items()):
         for (row, who), is_right in verdicts.items():
             checks[round_, row][who] = "right" if is_right else "wrong"
     return {
-        "verdicts": {c: {who: each.verdict for who, each in said.items()} for c, said in opinions.items()},
-        "names": {c: {who: each.name for who, each in said.items() if each.name} for c, said in opinions.items()},
+        "verdicts": {
+            c: {who: each.verdict for who, each in by_reviewer.items()} for c, by_reviewer in opinions.items()
+        },
+        "names": {
+            c: {who: each.name for who, each in by_reviewer.items() if each.name} for c, by_reviewer in opinions.items()
+        },
         "checks": checks,
     }

@@ -61,8 +61,8 @@ class PageData:
         @wraps(answer)  # keeps names and types of the parameters
         def answering(**fields: Any) -> JSONResponse:
             with self.opened.reading() as state:
-                found = {"seq": state.seq} | answer(**fields)
-            return JSONResponse(found)
+                values = {"seq": state.seq} | answer(**fields)
+            return JSONResponse(values)
 
         return answering
 
@@ -82,7 +82,7 @@ class PageData:
     def status(self, since: Annotated[int, Field(ge=0, lt=2**53)] = 0) -> dict[str, Any]:
         """Progress, estimated accuracy, and the clusters that changed after action `since`."""
         status = {cluster: self.state.status(cluster) for cluster in self.lists.alive()}
-        reviewed = [cluster for cluster, said in status.items() if said != "open"]
+        reviewed = [cluster for cluster, each in status.items() if each != "open"]
         n_rejected = len(self.state.rows_of(REJECTED))
         confidence = self.opened.predictions.confidence
         estimate = accuracy(self.state, confidence)
@@ -133,8 +133,12 @@ class PageData:
             raise MissingDataError(f"cluster {cluster} does not exist", advice="it was merged or undone: see the list")
         labels = self.state.labels
         same_name = [c for c in self.lists.alive() if c != cluster and labels[c].name == labels[cluster].name]
-        said = {who: asdict(opinion) for who, opinion in sorted(self.state.opinions.get(cluster, {}).items())}
-        return self.lists.summary(cluster) | {"opinions": said, "same_name": same_name, "doubt": self._doubt(cluster)}
+        opinions = {who: asdict(opinion) for who, opinion in sorted(self.state.opinions.get(cluster, {}).items())}
+        return self.lists.summary(cluster) | {
+            "opinions": opinions,
+            "same_name": same_name,
+            "doubt": self._doubt(cluster),
+        }
 
     def _doubt(self, cluster: int) -> str:
         """A hint, until someone changes or names the cluster."""
@@ -154,13 +158,13 @@ class PageData:
     def check(self, reviewer: Reviewer) -> dict[str, Any]:
         """The next random image for a reviewer, and examples of its cluster."""
         row = self.opened.next_check(reviewer)
-        found: dict[str, Any] = {"round": self.state.round, "row": row}
+        values: dict[str, Any] = {"round": self.state.round, "row": row}
         if row is not None:
             cluster = int(self.state.group[row])
             central = self.lists.images(cluster, "central")[: N_EXAMPLES + 1].tolist()
             examples = [each for each in central if each != row][:N_EXAMPLES]
-            found |= {"cluster": cluster, "name": self.state.labels[cluster].name, "examples": examples}
-        return found
+            values |= {"cluster": cluster, "name": self.state.labels[cluster].name, "examples": examples}
+        return values
 
     def history(self, limit: Limit = 100) -> dict[str, Any]:
         """The latest actions, newest first."""

@@ -68,9 +68,9 @@ def draw_order(confidence: Float[Array, " images"], is_given: Mask, seed: int, r
     run come in a stratum of their own, and are not checked.
     """
     by_confidence = np.lexsort((confidence, is_given))
-    n_asked = int((~is_given).sum())
+    n_open = int((~is_given).sum())
     stratum = np.full(len(confidence), N_STRATA)
-    stratum[by_confidence[:n_asked]] = np.arange(n_asked) * N_STRATA // max(n_asked, 1)
+    stratum[by_confidence[:n_open]] = np.arange(n_open) * N_STRATA // max(n_open, 1)
     order = generator(seed, "review check", round_).permutation(len(confidence))
     by_stratum = np.argsort(stratum[order], kind="stable")
     size = np.bincount(stratum, minlength=N_STRATA + 1)
@@ -92,7 +92,7 @@ def accuracy(state: ReviewState, confidence: Float[Array, " images"]) -> Checked
 
     Images labeled before the run are excluded. The interval ignores the strata, so it is conservative.
     """
-    rounds = [round_ for round_, said in state.checks.items() if said and round_ <= state.round]
+    rounds = [round_ for round_, checks in state.checks.items() if checks and round_ <= state.round]
     if not rounds:
         return None
     verdicts = checked_images(state, max(rounds))
@@ -114,14 +114,14 @@ def accuracy(state: ReviewState, confidence: Float[Array, " images"]) -> Checked
 
 def n_more_checks(state: ReviewState, confidence: Float[Array, " images"]) -> int:
     """Expected number of further checks for an interval of +-HALF_WIDTH; before the first, from the confidences."""
-    found = accuracy(state, confidence)
-    is_asked = (state.group != REJECTED) & ~state.is_given
-    return found.n_more if found else forecast_checks(confidence[is_asked].astype(np.float64))
+    estimate = accuracy(state, confidence)
+    is_candidate = (state.group != REJECTED) & ~state.is_given
+    return estimate.n_more if estimate else forecast_checks(confidence[is_candidate].astype(np.float64))
 
 
 def accuracy_in_words(state: ReviewState, confidence: Float[Array, " images"]) -> str:
     """The estimate in a sentence, or the number of checks it takes."""
-    if found := accuracy(state, confidence):
-        return str(found)
+    if estimate := accuracy(state, confidence):
+        return str(estimate)
     n = n_more_checks(state, confidence)
     return f"No random checks yet. About {n:,} give the accuracy within ±{100 * HALF_WIDTH:.0f} points."

@@ -36,10 +36,10 @@ class SetLabels(Action, do="label"):
     rows: list[list[Row]]  # the images of each name
 
     def resolve(self, opened: OpenReview, by: str) -> Action:
-        found = corrections(opened, self)
-        if not found.placed:
+        new = corrections(opened, self)
+        if not new.placed:
             raise ConflictError("the review has all of these labels already")
-        return Relabel(source=self.source, placed=list(found.placed))
+        return Relabel(source=self.source, placed=list(new.placed))
 
 
 class Placed(Strict):
@@ -102,9 +102,11 @@ class Relabel(Action, do="relabel", from_page=False):
 
     def describe(self, state: ReviewState) -> str:
         names = [each.name for each in self.placed if each.name is not None]
-        told = [f"{images_text(self.n_moved)} moved"] * (self.n_moved > 0)
-        told += [f"named {', '.join(names[:N_LISTED])}{' and others' if len(names) > N_LISTED else ''}"] * bool(names)
-        return f"imported {self.source}: {'; '.join(told)}"
+        changes = [f"{images_text(self.n_moved)} moved"] * (self.n_moved > 0)
+        changes += [f"named {', '.join(names[:N_LISTED])}{' and others' if len(names) > N_LISTED else ''}"] * bool(
+            names
+        )
+        return f"imported {self.source}: {'; '.join(changes)}"
 
     @property
     def n_moved(self) -> int:
@@ -168,13 +170,13 @@ def clusters_by_name(*states: ReviewState) -> dict[str, int]:
     """
     now = states[0]
     has_images = set(np.unique(now.group).tolist())
-    found: dict[str, int] = {}
+    cluster_of: dict[str, int] = {}
     for state in states:
         for cluster in sorted(state.labels, key=lambda each: (each not in has_images, each)):
             if cluster in now.labels:
-                found.setdefault(state.labels[cluster].name, cluster)
-    found.setdefault(NO_CATEGORY, REJECTED)
-    return found
+                cluster_of.setdefault(state.labels[cluster].name, cluster)
+    cluster_of.setdefault(NO_CATEGORY, REJECTED)
+    return cluster_of
 
 
 def _is_called(state: ReviewState, cluster: int, name: str, to: int | None) -> bool:

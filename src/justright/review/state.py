@@ -208,7 +208,7 @@ class ReviewState:
         """Clusters that this change would leave with images or verdicts but without a label."""
         group = self.group.copy()
         Change(change.moved).apply(group)
-        judged = {cluster for cluster, said in self.opinions.items() if change.edited(said)}
+        judged = {cluster for cluster, opinions in self.opinions.items() if change.edited(opinions)}
         return (set(np.unique(group).tolist()) | judged) - change.edited(self.labels).keys() - {REJECTED}
 
     def changed_at(self, cluster: int) -> int:

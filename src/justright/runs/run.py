@@ -41,7 +41,7 @@ from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, fr
 from justright.runs.owner import owned
 from justright.runs.problem import Problem
 from justright.runs.request_checks import check_problem, check_request, own_names
-from justright.runs.run_features import GivenStores, fingerprints, frozen_features
+from justright.runs.run_features import StoresAndCache, fingerprints, frozen_features
 from justright.runs.run_folder import DOUBTS, RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.source_checks import NAME, LeftOut, counts, summary, unreadable_files, write_left_out
@@ -81,7 +81,6 @@ class Run:
         self.folder, self.config, self.processes = RunFolder(self.out), config_of(self.spec), Processes()
         self.work = Work.of(self.problem, self.spec, self.processes.n)
         self.costs = CostPlan(self.work, self.spec, self.backbone, self.out)
-        self.stores: GivenStores | None = None
         self.seconds: dict[str, float] = {}
         self.notes = list(self.doubts)
         self.check: FrozenCheck | None = None
@@ -143,9 +142,8 @@ class Run:
         check_request(self.spec, self.tensorboard)
         check_problem(self.problem, self.spec, self.out, self.truth, self.max_bad)
         self.plain_spec, is_begun = self.spec.to_json(), (self.out / "run.json").exists()
-        if self.spec.features:
-            sets = self.problem.pool.images, self.problem.target
-            self.stores = GivenStores(self.spec.features, self.backbone, sets)
+        images = self.problem.pool.images, self.problem.target
+        self.cache = StoresAndCache(self.spec.features, self.backbone, images if self.spec.features else ())
         if self.processes.is_first:
             remove_leftovers(self.out)
             self.costs.check_disk()
@@ -174,7 +172,7 @@ class Run:
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Compute the features of pool and target, and keep the readable images."""
-        problem, options = self.problem, (self.stores, self.engine, self.max_bad, is_trained(self.spec.method))
+        problem, options = self.problem, (self.cache, self.engine, self.max_bad, is_trained(self.spec.method))
         pool = frozen_features(problem.pool.images, self.backbone, self.out / "pool.features", *options)
         target = frozen_features(problem.target, self.backbone, self.out / "target.features", *options)
         self.problem = problem.with_ids_of(pool, target)

@@ -1,9 +1,8 @@
-"""Features of a run before training: copied from stores that `justright extract` wrote, or computed."""
+"""Features of a run before training: read from stores that `justright extract` wrote, or computed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from justright.data import ImageSet
 from justright.data.quarantine import MAX_BAD
-from justright.features.bad_rows import Reasons, quarantined, reason_now
+from justright.features.cache import FeatureCache, Section, digests
 from justright.features.store import (
     COMPARABLE,
     DamagedStoreError,
@@ -29,131 +28,86 @@ from justright.utils.parallel import Engine
 from justright.utils.remote import Place
 
 
-class GivenStores:
-    """Feature stores that a user passes for the images of a run.
+class StoresAndCache(FeatureCache):
+    """The cache of features, which takes over those of stores that a user passes for the images of a run.
 
-    All must come from the network of the run, and each must hold images of it. A set of images is in the stores
-    completely or not at all.
+    All stores must come from the network of the run, and each must hold images of it. Images that they lack are
+    computed.
     """
 
     def __init__(self, paths: Sequence[Place], backbone: Any, sets: Sequence[ImageSet]):
-        self.header = expect_network(paths, backbone)
+        super().__init__()
+        expect_network(paths, backbone)
         self.tables = [FeatureTable.open(path) for path in paths]
-        stored = ((content, (n, row)) for n, table in enumerate(self.tables) for row, content in enumerate(table.ids))
-        self.place = dict(stored)  # the store and the row of each image
-        self.sets = [(images, images.content_ids(is_strict=False)) for images in sets]
-        self.bad = [self._bad_rows(*each) for each in self.sets]
-        used = {self.place[each][0] for _, contents in self.sets for each in contents if each in self.place}
-        for number, table in enumerate(self.tables):
-            if number not in used:
+        contents = {content for images in sets for content in images.content_ids(is_strict=False)}
+        for table in self.tables:
+            if contents.isdisjoint(table.ids):
                 raise DataError(
                     f"{table.path} holds no image of this run",
                     expected="features of the images of --labeled, --pool or --target as they are now",
                     advice="leave it out, or extract these images again",
                 )
 
-    def copied(self, images: ImageSet, out: Path) -> FeatureTable | None:
-        """Copy the features of one of the sets into a store; None if the stores have none of them."""
-        from justright.features.extract import store_index
-
-        number = next(number for number, (each, _) in enumerate(self.sets) if each is images)
-        contents, bad = self.sets[number][1], self.bad[number]
-        if not (good := [self.place[each] for each in contents if each in self.place]):
-            return None
-        used = [self.tables[number].header for number in sorted({number for number, _ in good})]
-        origins = [{**each.computation, "content": each.data["content"]} for each in used]
-        computation = {"precision": "float32", "copied_from": origins}
-        header = replace(self.header, computation=computation, data=data_fingerprint(contents, images.table))
-        if begin_store(out, header):
-            return FeatureTable.open(out)
-        blocks = (self._features(good[start : start + BLOCK_ROWS]) for start in range(0, len(good), BLOCK_ROWS))
-        rows = np.flatnonzero([each in self.place for each in contents])
-        write_store(out, header, blocks, store_index(images, contents, rows, out), quarantined(images, bad))
-        return FeatureTable.open(out, verify=False)
-
-    def _bad_rows(self, images: ImageSet, contents: Sequence[str]) -> Reasons:
-        """The reason for each bad image of a set; raises if the stores lack others of it, unless they have none.
-
-        A store lists bad images by path, which an image of another source may share. So each is read again.
-        """
-        without = [row for row, content in enumerate(contents) if content not in self.place]
-        if len(without) == len(contents):
-            return {}
-        bad_paths = {each.path for table in self.tables for each in table.quarantined}
-        reasons = {row: reason_now(images, row) for row in without if images.paths[row] in bad_paths}
-        bad = {row: reason for row, reason in reasons.items() if reason is not None}
-        if missing := [row for row in without if row not in bad]:
-            raise DataError(
-                f"the given features lack {len(missing):,} of {len(images):,} images of "
-                f"{', '.join(images.datasets)}, such as {images.paths[missing[0]]}",
-                expected="features of all labeled images (--labeled and --pool), and of all of the target, or of none",
-                advice="extract the images that are missing, and give those features too",
-            )
-        return bad
-
-    def _features(self, places: Sequence[tuple[int, int]]) -> Any:
-        """The features at these stores and rows."""
-        number, row = np.array(places).T
-        found = np.empty((len(places), *self.header.shape), self.header.dtype)
-        for each in np.unique(number):
-            found[number == each] = self.tables[each].features[row[number == each]]
-        return found
+    def section(self, key: Mapping[str, Any], about: Mapping[str, str]) -> Section:
+        """The features of one network, with those of the stores."""
+        section = super().section(key, about)
+        with section.lease():  # nothing is deleted, even if the cache is smaller than the stores
+            for table in self.tables:
+                ids = digests(table.ids)
+                for start in range(0, len(ids), BLOCK_ROWS):
+                    rows = start + np.flatnonzero(~section.holds(ids[start : start + BLOCK_ROWS]))
+                    section.add(ids[rows], np.asarray(table.features[rows]))
+            section.flush()
+        return section
 
 
-def expect_network(paths: Sequence[Place], backbone: Any) -> Header:
-    """The header of features of this network. Raises for stores of another network, from their headers alone."""
+def expect_network(paths: Sequence[Place], backbone: Any) -> None:
+    """Raise for stores of another network, and for those whose images are not identified by content."""
     from justright.features.choices import BATCH_SIZE
     from justright.features.feature_network import FeatureNetwork
 
     header = Header(**FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").key())
     for path in paths:
-        _check_header(path, read_header(path)[0], header)
-    return header
-
-
-def _check_header(path: Place, there: Header, header: Header) -> None:
-    """Raise for features of another network, and for features whose images are not identified by content."""
-    lines = there.differences(header, ("shape", "dtype", *COMPARABLE))
-    if (precision := there.computation.get("precision")) != "float32":
-        lines.append(f"computation.precision: {precision}, float32")
-    if lines:
-        raise StoreMismatchError(
-            f"{path} holds features that this run would not compute. What differs (there, here):\n" + indented(lines),
-            advice="the --backbone, --checkpoint and --img-size that they were extracted with, or leave them out",
-        )
-    if "ids" in there.data:
-        raise StoreMismatchError(
-            f"the images of {path} have ids from a list, not from their content",
-            expected="features of a source without ids of its own",
-            advice="leave them out: they are in the cache and are not computed again",
-        )
+        there = read_header(path)[0]
+        lines = there.differences(header, ("shape", "dtype", *COMPARABLE))
+        if (precision := there.computation.get("precision")) != "float32":
+            lines.append(f"computation.precision: {precision}, float32")
+        if lines:
+            raise StoreMismatchError(
+                f"{path} holds features that this run would not compute. What differs (there, here):\n"
+                + indented(lines),
+                advice="the --backbone, --checkpoint and --img-size that they were extracted with, or leave them out",
+            )
+        if "ids" in there.data:
+            raise StoreMismatchError(
+                f"the images of {path} have ids from a list, not from their content",
+                expected="features of a source without ids of its own",
+                advice="leave them out: they are in the cache and are not computed again",
+            )
 
 
 def frozen_features(
     images: ImageSet,
     backbone: Any,
     path: Path,
-    stores: GivenStores | None,
+    cache: FeatureCache,
     engine: Engine | None,
     max_bad: float = MAX_BAD,
     keeps_views: bool = True,
 ) -> FeatureTable:
-    """Features before training: copied from given stores, read from the folder of the run, or computed.
+    """Features before training: read from the folder of the run, from stores or the cache, or computed.
 
     keeps_views: store the plain views that are computed on the way, for features after training.
     """
-    from justright.features.cache import FeatureCache
     from justright.features.extract import extract
     from justright.features.vectors import VectorNetwork
     from justright.utils.files import home
 
     try:
-        if stores is not None and (found := stores.copied(images, path)) is not None:
-            return found
         if not len(images) and not isinstance(backbone, VectorNetwork):
             return _empty_store(images, backbone, path)
         banks = home() / "banks" if keeps_views else None
-        return extract(images, backbone, path, max_bad=max_bad, cache=FeatureCache(), engine=engine, banks=banks)
+        return extract(images, backbone, path, max_bad=max_bad, cache=cache, engine=engine, banks=banks)
     except StoreMismatchError as error:
         expected = "the same images and the same network, to resume this run"
         advice = f"another --out, or delete {path.parent} to start again"

@@ -29,8 +29,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias, TypeVar
@@ -165,14 +165,6 @@ def open_processes(n_workers: int | None = None) -> Iterator[Engine]:
             pool.executor.shutdown(cancel_futures=True)
 
 
-@dataclass
-class _Task:
-    """An item that was submitted, and its result to be."""
-
-    item: Any
-    future: Future[Any]
-
-
 class _Pool:
     """Processes that are replaced when one of them is lost."""
 
@@ -186,31 +178,41 @@ class _Pool:
 
     def ordered_map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, None, None]:
         """Apply work to items in several processes, and yield the results in order."""
-        file = self._share(work)
-        tasks: deque[_Task] = deque()
+        file, n_ahead, items = self._share(work), self.n_workers * AHEAD, iter(items)
+        unfinished: deque[Any] = deque()  # items without a result, in order
+        submitted: deque[Future[Any]] = deque(maxlen=n_ahead)
+        n_lost = 0
 
-        def submit(item: Any) -> _Task:
-            tasks.append(_Task(item, self._submit(file, item)))
-            return tasks[-1]
+        def submit(item: Any) -> Future[Any]:
+            submitted.append(self.executor.submit(_apply_shared, file, item))
+            return submitted[-1]
 
-        def result(first: _Task) -> Any:
-            for _ in range(RETRIES):
-                if isinstance(first.future.exception(), BrokenProcessPool):
-                    self._retry(tasks, file)
-            tasks.popleft()
-            return first.future.result()
+        def remembered() -> Iterator[Any]:
+            for item in items:
+                unfinished.append(item)
+                yield item
 
         try:
-            yield from in_order(submit, result, items, self.n_workers * AHEAD)
-        except BrokenProcessPool as error:
-            raise JustrightError(
-                f"a worker process ended before its work was done, {1 + RETRIES} times",
-                expected="workers with enough memory, started from a program that can be imported",
-                advice="fewer workers; in a script, keep what it does under `if __name__ == '__main__':`",
-            ) from error
+            while True:
+                try:
+                    for result in in_order(submit, Future.result, chain(tuple(unfinished), remembered()), n_ahead):
+                        unfinished.popleft()
+                        n_lost = 0
+                        yield result
+                    return
+                except BrokenProcessPool as error:  # all workers are stopped, and it is unknown whose item it was
+                    n_lost += 1
+                    if n_lost > RETRIES:
+                        raise JustrightError(
+                            f"a worker process ended before its work was done, {n_lost} times",
+                            expected="workers with enough memory, started from a program that can be imported",
+                            advice="fewer workers; in a script, keep what it does under `if __name__ == '__main__':`",
+                        ) from error
+                    self.executor.shutdown()
+                    self.executor = self._start()
         finally:
-            for task in tasks:
-                task.future.cancel()
+            for future in submitted:
+                future.cancel()
 
     def _share(self, work: Callable[[Any], Any]) -> str:
         """Write the work to a file, which each worker reads once: a network is not sent with every item."""
@@ -226,22 +228,6 @@ class _Pool:
             ) from error
         (self.folder / str(self.n_passes - 1)).unlink(missing_ok=True)
         return str(file)
-
-    def _submit(self, file: str, item: Any) -> Future[Any]:
-        try:
-            return self.executor.submit(_apply_shared, file, item)
-        except BrokenProcessPool as error:  # raised when the result is read
-            lost: Future[Any] = Future()
-            lost.set_exception(error)
-            return lost
-
-    def _retry(self, tasks: Iterable[_Task], file: str) -> None:
-        """Replace all workers: when one is killed the others are stopped too, and it is unknown whose item it was."""
-        self.executor.shutdown()
-        self.executor = self._start()
-        for task in tasks:
-            if isinstance(task.future.exception(), BrokenProcessPool):
-                task.future = self._submit(file, task.item)
 
 
 def _prepare_worker(folder: str) -> None:

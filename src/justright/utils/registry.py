@@ -49,8 +49,8 @@ class Registry(Mapping[str, T], Generic[T]):
         if isinstance(member, str):
             module, _, attribute = member.partition(":")
             member = self._members[name] = getattr(import_module(module), attribute)
-        found: T = member
-        return found
+        result: T = member
+        return result
 
     def __contains__(self, name: object) -> bool:
         return name in self._members

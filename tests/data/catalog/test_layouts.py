@@ -88,7 +88,7 @@ def test_train_comes_before_test(root):
 
 def listing(tmp_path, name: str, text: str) -> Listing:
     (tmp_path / name).write_text(text)
-    return Listing.read(tmp_path / name)
+    return Listing(tmp_path / name)
 
 
 def test_lines_lose_a_byte_order_mark_and_empty_lines_at_the_end(tmp_path):
@@ -101,7 +101,7 @@ def test_lines_lose_a_byte_order_mark_and_empty_lines_at_the_end(tmp_path):
 
 def test_line_is_cut_at_its_first_space(tmp_path):
     found = listing(tmp_path, "a.txt", "1 black footed albatross\n2 gull\n")
-    assert (found.keys, found.values) == (["1", "2"], ["black footed albatross", "gull"])
+    assert found == {"1": "black footed albatross", "2": "gull"}
 
 
 @pytest.mark.parametrize(("text", "message"), [("1 a\n2\n", "line 2: '2'"), ("1 a\n1 b\n", "line 2: 1 is listed")])
@@ -110,13 +110,13 @@ def test_list_rejects_missing_values_and_repeated_keys(tmp_path, text, message):
         listing(tmp_path, "a.txt", text)
 
 
-def test_rows_are_found_by_key_in_any_order(tmp_path):
+def test_values_are_matched_by_key(tmp_path):
     parts, images = listing(tmp_path, "parts", "3 1\n1 0\n2 0\n"), listing(tmp_path, "images", "1 x\n2 y\n3 z\n")
-    assert parts.numbers(0, 1)[parts.rows_of(images)].tolist() == [0, 0, 1]
+    assert parts.numbers(images, 0, 1).tolist() == [0, 0, 1]
     with pytest.raises(DataError, match="images, line 3: 3 is not in"):
-        listing(tmp_path, "few", "1 0\n2 0\n").rows_of(images)
+        listing(tmp_path, "few", "1 0\n2 0\n").in_order_of(images)
     with pytest.raises(DataError, match="many, line 4: 4 is not in images"):
-        listing(tmp_path, "many", "1 0\n2 0\n3 0\n4 0\n").rows_of(images)
+        listing(tmp_path, "many", "1 0\n2 0\n3 0\n4 0\n").in_order_of(images)
 
 
 @pytest.mark.parametrize("value", ["7", "-1", "1.5", "x", None, float("nan")])

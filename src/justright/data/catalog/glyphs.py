@@ -25,7 +25,6 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
 from justright.utils.errors import BadImageError, DataError
-from justright.utils.hashing import hash_bytes
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 
@@ -282,19 +281,16 @@ class GlyphReader(Reader):
         self.source = f"glyphs:seed={seed},size={size}"
 
     def image(self, path: str) -> Image.Image:
-        """Draw the image that a path names."""
         name, _, index = path.rpartition("/")
         label = _LABELS.get(name.rpartition("/")[2])
         if label is None or not index.isdecimal():
             raise BadImageError(f"{path}: not a glyph", expected="family/script/class/index")
         return Image.fromarray(draw_glyph(self.seed, label, int(index), self.size))
 
-    def content_id(self, path: str) -> str:
-        """Hash of what determines the drawing, so nothing has to be drawn."""
-        return hash_bytes(f"{self.source},version={DRAWING_VERSION},{path}".encode())
+    def content(self, path: str) -> bytes:
+        return f"{self.source},version={DRAWING_VERSION},{path}".encode()  # determines the drawing
 
     def saved_as(self, folder: Path) -> str:
-        """Seed and size, from which the images are drawn again."""
         return self.source
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -85,44 +84,35 @@ def read_lines(file: Path) -> list[str]:
         raise DataError(f"{file} is not text: {error}", expected="UTF-8") from error
 
 
-@dataclass(frozen=True)
-class Listing:
-    """An official list file: a key and a value per line, in the order of the file."""
+class Listing(dict[str, str]):
+    """An official list file: a key, a space and a value on each line, in the order of the file."""
 
-    file: Path
-    keys: list[str]
-    values: list[str]
-
-    @classmethod
-    def read(cls, file: Path) -> Listing:
-        """Split each line at its first space; the value may contain spaces."""
-        values: dict[str, str] = {}
+    def __init__(self, file: Path):
+        super().__init__()
+        self.file = file
         for number, line in enumerate(read_lines(file), start=1):
             pair = line.split(maxsplit=1)
             if len(pair) != 2:
                 raise DataError(f"{file}, line {number}: {line!r}", expected="a key, a space and a value")
-            if pair[0] in values:
+            if pair[0] in self:
                 raise DataError(f"{file}, line {number}: {pair[0]} is listed twice", expected="each key once")
-            values[pair[0]] = pair[1].rstrip()
-        return cls(file, list(values), list(values.values()))
+            self[pair[0]] = pair[1].rstrip()
 
-    def at(self, row: int) -> str:
-        """The position of a row, for errors."""
-        return f"{self.file}, line {row + 1}"
+    def at(self, key: str) -> str:
+        """The position of a key, for errors."""
+        return f"{self.file}, line {list(self).index(key) + 1}"
 
-    def numbers(self, low: int, high: int) -> Labels:
-        """The values as whole numbers between two bounds."""
-        return whole_numbers(self.values, low, high, self.at)
-
-    def rows_of(self, other: Listing) -> Labels:
-        """For each key of `other` the row here; both lists must name the same keys, in any order."""
+    def in_order_of(self, other: Listing) -> list[str]:
+        """The values in the order of another list, which must have the same keys."""
         for one, two in ((self, other), (other, self)):
-            known = set(two.keys)
-            for row, key in enumerate(one.keys):
-                if key not in known:
-                    raise DataError(f"{one.at(row)}: {key} is not in {two.file.name}", expected="the same keys in both")
-        row_of = {key: row for row, key in enumerate(self.keys)}
-        return np.array([row_of[key] for key in other.keys], dtype=np.int64)
+            if key := next((key for key in one if key not in two), None):
+                raise DataError(f"{one.at(key)}: {key} is not in {two.file.name}", expected="the same keys in both")
+        return [self[key] for key in other]
+
+    def numbers(self, other: Listing, low: int, high: int) -> Labels:
+        """The values as whole numbers between two bounds, in the order of another list."""
+        keys = list(other)
+        return whole_numbers(self.in_order_of(other), low, high, lambda row: self.at(keys[row]))
 
 
 def whole_numbers(values: Iterable[Any], low: int, high: int, at: Callable[[int], str]) -> Labels:

@@ -50,15 +50,14 @@ def load_cub(root: Path) -> ImageSet:
     """
     root = inside(root, "CUB_200_2011")
     files = ("classes", "images", "image_class_labels", "train_test_split")
-    classes, images, labels, parts = (Listing.read(root / f"{name}.txt") for name in files)
-    n_classes = len(classes.keys)
-    if classes.keys != [str(number) for number in range(1, n_classes + 1)]:
-        raise DataError(f"{classes.file}: classes are not numbered in order", expected=f"1 to {n_classes}")
-    check_present(root / "images", images.values)
-    label = labels.numbers(1, n_classes)[labels.rows_of(images)] - 1
-    is_train = parts.numbers(0, 1)[parts.rows_of(images)] == 1
-    groups = [name.split(".")[-1].split("_")[-1] for name in classes.values]
-    return assemble(root / "images", "cub", images.values, label, is_train, classes.values, [groups])
+    classes, images, labels, parts = (Listing(root / f"{name}.txt") for name in files)
+    names, paths = list(classes.values()), list(images.values())
+    if list(classes) != [str(number) for number in range(1, len(names) + 1)]:
+        raise DataError(f"{classes.file}: classes are not numbered in order", expected=f"1 to {len(names)}")
+    check_present(root / "images", paths)
+    label, is_train = labels.numbers(images, 1, len(names)) - 1, parts.numbers(images, 0, 1) == 1
+    groups = [name.split(".")[-1].split("_")[-1] for name in names]
+    return assemble(root / "images", "cub", paths, label, is_train, names, [groups])
 
 
 def load_nabirds(root: Path) -> ImageSet:
@@ -69,34 +68,33 @@ def load_nabirds(root: Path) -> ImageSet:
     """
     root = inside(root, "nabirds")
     files = ("images", "classes", "hierarchy", "image_class_labels", "train_test_split")
-    images, classes, parents, labels, parts = (Listing.read(root / f"{name}.txt") for name in files)
-    name_of = dict(zip(classes.keys, classes.values, strict=True))
-    number_of = dict(zip(classes.keys, whole_numbers(classes.keys, 0, 10**6, classes.at).tolist(), strict=True))
-    for row, node in enumerate(labels.values):
-        if node not in name_of:
-            raise DataError(f"{labels.at(row)}: {node}", expected=f"a class number of {classes.file}")
-    check_present(root / "images", images.values)
-    nodes = sorted(set(labels.values), key=number_of.__getitem__)
+    images, classes, parents, labels, parts = (Listing(root / f"{name}.txt") for name in files)
+    numbers = whole_numbers(classes, 0, 10**6, lambda row: f"{classes.file}, line {row + 1}")
+    number_of = dict(zip(classes, numbers.tolist(), strict=True))
+    for image, node in labels.items():
+        if node not in classes:
+            raise DataError(f"{labels.at(image)}: {node}", expected=f"a class number of {classes.file}")
+    paths = list(images.values())
+    check_present(root / "images", paths)
+    nodes = sorted(set(labels.values()), key=number_of.__getitem__)
     label_of = {node: label for label, node in enumerate(nodes)}
-    label = np.array([label_of[labels.values[row]] for row in labels.rows_of(images)])
-    is_train = parts.numbers(0, 1)[parts.rows_of(images)] == 1
-    names, groups = [name_of[node] for node in nodes], [_ancestors_of_bird(node, parents, name_of) for node in nodes]
-    return assemble(root / "images", "nabirds", images.values, label, is_train, names, levels_of(groups))
+    label = np.array([label_of[node] for node in labels.in_order_of(images)])
+    is_train = parts.numbers(images, 0, 1) == 1
+    names, groups = [classes[node] for node in nodes], [_ancestors_of_bird(node, parents, classes) for node in nodes]
+    return assemble(root / "images", "nabirds", paths, label, is_train, names, levels_of(groups))
 
 
-def _ancestors_of_bird(node: str, parents: Listing, name_of: dict[str, str]) -> list[str]:
+def _ancestors_of_bird(node: str, parents: Listing, classes: Listing) -> list[str]:
     """The names above a node, coarse to fine, without the root."""
-    row_of = {child: row for row, child in enumerate(parents.keys)}
     chain: list[str] = []
-    while node in row_of:
-        row = row_of[node]
-        node = parents.values[row]
-        if node not in name_of:
-            raise DataError(f"{parents.at(row)}: {node}", expected="a class number of classes.txt")
+    while node in parents:
+        child, node = node, parents[node]
+        if node not in classes:
+            raise DataError(f"{parents.at(child)}: {node}", expected="a class number of classes.txt")
         if node in chain:
-            raise DataError(f"{parents.at(row)}: {node} is above itself", expected="a tree")
+            raise DataError(f"{parents.at(child)}: {node} is above itself", expected="a tree")
         chain.append(node)
-    return [name_of[above] for above in reversed(chain[:-1])]
+    return [classes[above] for above in reversed(chain[:-1])]
 
 
 def load_aircraft(root: Path) -> ImageSet:
@@ -105,11 +103,11 @@ def load_aircraft(root: Path) -> ImageSet:
     The split "train" is the official trainval, which the GCD protocol takes; test follows it.
     """
     data = inside(root, "fgvc-aircraft-2013b") / "data"
-    lists = [Listing.read(data / f"images_variant_{part}.txt") for part in AIRCRAFT_PARTS]
-    names = sorted({variant for part in lists for variant in part.values})
+    lists = [Listing(data / f"images_variant_{part}.txt") for part in AIRCRAFT_PARTS]
+    names = sorted({variant for part in lists for variant in part.values()})
     label_of = {name: label for label, name in enumerate(names)}
     train, test = (
-        ([f"{key}.jpg" for key in part.keys], np.array([label_of[variant] for variant in part.values]))
+        ([f"{image}.jpg" for image in part], np.array([label_of[variant] for variant in part.values()]))
         for part in lists
     )
     check_present(data / "images", train[0] + test[0])
@@ -124,11 +122,11 @@ def _aircraft_groups(data: Path, level: str, variants: list[Listing]) -> dict[st
     if not all(file.is_file() for file in files):
         return {}
     group_of: dict[str, str] = {}
-    for images, groups in zip(variants, map(Listing.read, files), strict=True):
-        for variant, row in zip(images.values, groups.rows_of(images), strict=True):
-            if group_of.setdefault(variant, groups.values[row]) != groups.values[row]:
+    for images, groups in zip(variants, map(Listing, files), strict=True):
+        for (image, variant), group in zip(images.items(), groups.in_order_of(images), strict=True):
+            if group_of.setdefault(variant, group) != group:
                 raise DataError(
-                    f"{groups.at(int(row))}: {variant} is {groups.values[row]} here and {group_of[variant]} elsewhere",
+                    f"{groups.at(image)}: {variant} is {group} here and {group_of[variant]} elsewhere",
                     expected=f"one {level} per variant",
                 )
     return group_of
