@@ -242,7 +242,8 @@ def warnings_about(weight: Values) -> tuple[str, ...]:
     """A warning if nearly all densities are close to 0."""
     share = float(np.mean(weight < TINY_WEIGHT))
     text = f"{100 * share:.0f}% of the weights are below {TINY_WEIGHT:g}: labels will hardly count"
-    return (f"{text}; try --domain affine or --normalize mean",) if share > TINY_SHARE else ()
+    advice = "try --domain affine or --normalize mean (in Python domain='affine' or normalize='mean')"
+    return (f"{text}; {advice}",) if share > TINY_SHARE else ()
 
 
 def weight_reasons(weight: Values, similarity: Values, peak: float | None, is_hard: bool) -> list[str]:
