@@ -53,7 +53,7 @@ def test_example_loss_agrees_with_loops_and_skips_unlabeled():
 def with_option():
     example("option")
     yield "random-large"
-    SELECTORS.remove("random-large")
+    del SELECTORS["random-large"]
 
 
 def test_example_option_is_documented_recorded_and_validated(with_option, tmp_path):
@@ -67,7 +67,7 @@ def test_example_option_is_documented_recorded_and_validated(with_option, tmp_pa
     said = json.loads(done.stdout)
     assert [each["weight"] for each in said["classes"]] == [0, 1, 1]
     assert said["classes"][0]["reason"] == "left out: too few images"
-    assert "min_images=5" in said["asked"]["selector"]
+    assert "min_images=5" in said["request"]["selector"]
 
     assert "random-large: classes with fewer images are left out (1)." in " ".join(
         CliRunner().invoke(main, ["select", "--help"]).stdout.split()

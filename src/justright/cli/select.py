@@ -133,7 +133,7 @@ def select(
             terminal.say(f"No example images: {problem}")
     for file in written:
         terminal.say(f"Written: {file}")
-    value = {"asked": request} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
+    value = {"request": request} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
     _show(terminal, result)
     lines = [f"{result.summary()}."]
     lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how, diagnosis.caveat]
