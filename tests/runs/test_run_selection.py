@@ -113,7 +113,7 @@ def test_vanishing_weights_become_one_note(select, caplog):
     params = {"alpha": 20.0, "beta": 1.0, "reduction": "median"}
     _, notes = select(selector="beta", selector_params=params, n_resamples=10)
     (note,) = notes
-    assert note.endswith("try --domain affine or --normalize mean")
+    assert note.endswith("try --domain affine or --normalize mean (in Python domain='affine' or normalize='mean')")
     assert caplog.records == []
 
 

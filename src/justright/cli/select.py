@@ -111,8 +111,8 @@ def select(
         )
     with ENGINES[engine](workers) as run:
         fitted.fit_stream(merged, row_shards(unlabeled.features), engine=run, quiet=True)
-    for remark in () if terminal.quiet else fitted.weights_.remarks:  # with --json too, beside standard output
-        click.echo(f"Note: {remark.for_command_line()}.", err=True)
+    for warning in () if terminal.quiet else fitted.weights_.warnings:  # with --json too, beside standard output
+        click.echo(f"Note: {warning}.", err=True)
     stable = stability_of(fitted, merged, unlabeled, n_resamples, seed)
     result = Selection.of(name, fitted, merged, stable)
     diagnosis = None

@@ -87,7 +87,7 @@ class RunSelection:
                 raise
             self.notes.append(f"{name} drops the whole pool ({error.problem}): only the target's own labels are used")
             return "own", OwnSelector().fit_stream(merged, row_shards(target.features))
-        self.notes += [remark.for_command_line() for remark in selector.weights_.remarks]
+        self.notes += selector.weights_.warnings
         return name, selector
 
     def _diagnosis(
