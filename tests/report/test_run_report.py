@@ -77,7 +77,7 @@ def test_all_pictures_are_told_in_words(report):
 def test_the_outcome_stands_before_all_parts(report, finished):
     top = text_of(report.partition("<nav")[0])
     assert f"{len(finished.predictions):,} images: " in top
-    assert f"these are right: {100 * finished.scores.all:.1f} [" in top
+    assert f"by the true labels: {100 * finished.scores.all:.1f} [" in top
     n_categories = len(finished.predictions.categories)  # K is that of the run, not the estimate
     assert f"simgcd with beta selection; {n_categories} categories, K given; seed 0" in top
 
