@@ -77,7 +77,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bank = ViewBank(backbone, images, Path(folder), n_views=2, precision=options.precision)
         built, _, bank = timed(bank.build)
-        drawn = bank.drawer.one_of_each(bank.images, rows.tolist(), views.tolist(), options.threads)
+        drawn = bank.drawer.draw(bank.images, rows.tolist(), views.tolist(), options.threads)
         # a third copy takes more steps, only to be timed: a single short one says little on a busy machine
         quick = copy.deepcopy(backbone)
         sides = {

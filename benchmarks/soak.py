@@ -39,7 +39,7 @@ LOUD = re.compile(r"damaged|made again|computed again|written again|is built|pas
 
 @dataclass(frozen=True)
 class Judged:
-    """What came of a round."""
+    """The outcome of a round."""
 
     stage: str
     trouble: str
@@ -52,7 +52,7 @@ class Soak:
 
     Parameters:
         prepared: a folder in which every stage has been run.
-        rounds: where the folder of a round lies while it lasts.
+        rounds: the folder for the temporary folders of rounds.
     """
 
     def __init__(self, all_stages: Sequence[Stage], prepared: Path, rounds: Path, seed: int, can_mount: bool):
@@ -61,7 +61,7 @@ class Soak:
         self.can_mount = can_mount
 
     def round(self, number: int) -> Judged:
-        """One round; its number and the seed say all that is random in it, but for how fast the machine is."""
+        """One round; all its randomness comes from the seed and its number, except the speed of the machine."""
         rng = np.random.default_rng([self.seed, number])
         stage = self.stages[number % len(self.stages)]
         kind = stage.first_damage if number < len(self.stages) else None
@@ -118,7 +118,7 @@ class Soak:
         return Judged(stage.name, "full disk", REFUSED if outcome in (IDENTICAL, AGAIN) else outcome, why)
 
     def judge(self, stage: Stage, folder: Path, ended: Ended, names: list[str]) -> tuple[str, str]:
-        """What to call it, and why it is wrong if it is; `names` are the damaged files."""
+        """The outcome, and why it is wrong if it is; `names` are the damaged files."""
         if "Traceback" in ended.err or ended.code not in (0, 1):
             return WRONG, f"ended with {ended.code}: {ended.err[-900:]}"
         if ended.code == 1:
@@ -150,7 +150,7 @@ def _is_named(name: str, text: str) -> bool:
 def can_mount_apart() -> bool:
     """Give this process mounts that nobody else sees, as `unshare -rm` does; whether that is allowed."""
     user, group = os.getuid(), os.getgid()
-    # another process tries it first: what fails half-way here could not be taken back
+    # another process tries it first, because a partial failure here could not be undone
     is_allowed = shutil.which("unshare") and subprocess.run(["unshare", "-rm", "true"]).returncode == 0
     if not is_allowed or ctypes.CDLL(None).unshare(NEW_USER | NEW_MOUNTS) != 0:  # refused where there are threads
         return False
@@ -178,7 +178,7 @@ def prepare(all_stages: Sequence[Stage], folder: Path) -> None:
 
 
 def tally(judged: Sequence[Judged]) -> str:
-    """How often each came, by stage and by trouble."""
+    """A table of the outcomes by stage and by trouble."""
     lines = []
     for title, key in (("stage", lambda each: each.stage), ("trouble", lambda each: each.trouble)):
         counts = Counter((key(each), each.outcome) for each in judged)
@@ -191,7 +191,7 @@ def tally(judged: Sequence[Judged]) -> str:
 
 
 def soak(rounds: Soak, numbers: Sequence[int]) -> int:
-    """Carry out rounds and print what came of them; 1 if anything was wrong."""
+    """Run rounds and print their outcomes; 1 if any was wrong."""
     judged = []
     for number in numbers:
         judged.append(rounds.round(number))

@@ -45,11 +45,11 @@ DISCOVER = ["discover", "--labeled", "split/labeled.parquet", "--pool", DIGITS, 
             "--stability", "2", "--epochs", "3", "--no-report", "--out", "run"]  # fmt: skip
 
 Results = dict[str, bytes]
-"""By the name of a file or page, what is in it."""
+"""Contents by the name of a file or page."""
 
 
 def prepare(tell: Callable[[str], None]) -> None:
-    """Have a process of a command tell when it begins to build a bank and to train, save often, and draw fast."""
+    """Let a command report when it begins to build a bank and to train, save often, and draw quickly."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     from justright.discovery import loop
@@ -75,14 +75,14 @@ def start(folder: Path, words: list[str], limit: int | None = None) -> Forked:
 
 @dataclass
 class Stage:
-    """A command that leaves files.
+    """A command that writes files.
 
     Parameters:
         words: of the command.
         outputs: what it writes; without them it begins from nothing.
         reads: a pattern of the files that it reads, its own outputs among them.
         files: the outputs that are compared.
-        moment: when it is at what the stage is named for.
+        moment: the event after which it is killed.
         shows_parts: what is damaged may be left out of the result, if it is named there.
         first_damage: the kind of file that the first round of this stage damages; otherwise that is random too.
     """
@@ -100,16 +100,16 @@ class Stage:
     expected: Results = field(default_factory=dict)
 
     def begin(self) -> None:
-        """A new round with everything as it was prepared."""
+        """Called when a round starts."""
 
     def clear(self, folder: Path) -> None:
-        """Remove what it wrote."""
+        """Remove its outputs."""
         for name in self.outputs:
             place = folder / name
             shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
 
     def kill(self, folder: Path, part: float) -> None:
-        """Begin, and be killed after a part of the time that it usually takes."""
+        """Start the command and kill it after a part of its usual time."""
         begun = start(folder, self.words)
         if (since := begun.wait_for(self.moment)) is not None:
             time.sleep(max(0.0, since + part * self.seconds - time.monotonic()))
@@ -117,19 +117,19 @@ class Stage:
         begun.end()
 
     def finish(self, folder: Path, limit: int | None = None) -> Ended:
-        """Go on to the end."""
+        """Run the command to its end."""
         return start(folder, self.words, limit).end()
 
     def results(self, folder: Path, ended: Ended) -> Results:
-        """What came of it."""
+        """The files to compare."""
         return {name: untimed(folder / name) for name in self.files if (folder / name).exists()}
 
     def fits(self, found: Results) -> bool:
-        """Whether that is what comes of it undisturbed."""
+        """Whether these are the results of an undisturbed run."""
         return found == self.expected
 
     def learn(self, folder: Path) -> None:
-        """See how long it takes and what comes of it undisturbed."""
+        """Run undisturbed, and remember the time and the results."""
         self.clear(folder)
         before = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         begun = start(folder, self.words)
@@ -151,7 +151,7 @@ class SuiteStage(Stage):
 
 
 def untimed(file: Path) -> bytes:
-    """What a file says, but for how long something took and where it lay."""
+    """The content of a file without times and places."""
     try:
         if file.name == "metrics.jsonl":
             return b"\n".join(json.dumps(_without_times(json.loads(line))).encode() for line in file.open("rb"))
@@ -167,7 +167,7 @@ def _without_times(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def stages(review: Stage) -> list[Stage]:
-    """Every stage, in an order in which each finds what it reads."""
+    """Every stage, after those whose files it reads."""
     out_of_run = [f"run/{name}" for name in RUN]
     return [
         Stage("extract", ["extract", "split/target.parquet", *NETWORK, "--batch-size", "4", "--out", "target.features"],

@@ -53,7 +53,7 @@ def test_example_loss_agrees_with_loops_and_skips_unlabeled():
 def with_option():
     example("option")
     yield "random-large"
-    SELECTORS.remove("random-large")
+    del SELECTORS["random-large"]
 
 
 def test_example_option_is_documented_recorded_and_validated(with_option, tmp_path):

@@ -106,7 +106,7 @@ def test_the_commands_know_an_added_selector(folders, tmp_path):
         reasons = [row["reason"] for row in json.loads(call("select", *words, "--json"))["classes"]]
         assert sorted(reasons) == ["in the middle"] * 2 + ["too dissimilar"] * 2 + ["too similar"] * 2
     finally:
-        SELECTORS.remove("middle")
+        del SELECTORS["middle"]
 
 
 def test_the_commands_know_an_added_method(folders, tmp_path):
@@ -117,7 +117,7 @@ def test_the_commands_know_an_added_method(folders, tmp_path):
         call("discover", *sources, *how, "--out", tmp_path / "run")
         assert RunFolder(tmp_path / "run").about["config"]["pull"] == 0.5
     finally:
-        METHODS.remove("anchored")
+        del METHODS["anchored"]
 
 
 def test_a_loop_of_ones_own_takes_our_weights(start, folders, capsys):

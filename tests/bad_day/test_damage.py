@@ -150,7 +150,7 @@ def outcome(work) -> str:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_damaged_file_of_a_run_changes_nothing_or_is_refused_by_name(finished, copied, read_into, name):
+def test_damaged_file_of_a_run_changes_nothing_or_raises_with_its_name(finished, copied, read_into, name):
     file = copied / "run" / name
     before = everything(copied / "run", read_into)
     good, refused = file.read_bytes(), 0

@@ -1,4 +1,4 @@
-"""Where nothing more can be written, every command says so in a few lines, and works on when there is room again."""
+"""A full disk is one clear error in every command, and with free space the command resumes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIMITS = (0, 100, 3_000, 20_000, 300_000, 2_000_000)
 """Bytes a file may have: the owner's note, run.json, features, index, bank and checkpoint are larger, in turn."""
 
 
-def is_told(ended) -> bool:
+def is_one_clear_message(ended) -> bool:
     """Whether a command has failed with one clear message."""
     said = ended.err.rpartition("Error: ")[2].splitlines()
     return ended.code == 1 and len(said) < 4 and said[0].endswith(": File too large") and said[-1].startswith("Try: ")
@@ -37,7 +37,7 @@ def test_discover_names_the_unwritable_file_and_resumes(tmp_path, finished):
     run, home = discover(tmp_path / "run", "--target-has-labels"), tmp_path / "home"
     *limited, done = call_all([(home, limit, run) for limit in (*LIMITS, None)])
     for limit, ended in zip(LIMITS, limited, strict=True):
-        assert is_told(ended), (limit, ended)
+        assert is_one_clear_message(ended), (limit, ended)
         assert "Try: allow larger files" in ended.err or "room for the view bank" in ended.err
     named = [ended.err.partition(" cannot be written")[0].rpartition("/")[2] for ended in limited]
     assert named[:2] == [".owner", "run.json"]
@@ -76,7 +76,7 @@ COMMANDS = {
 }
 
 
-def test_every_other_command_does_the_same(tmp_path, finished):
+def test_every_command_names_the_unwritable_file_and_resumes(tmp_path, finished):
     def words(name, out):
         named = {"out": tmp_path / out / "result", "made": finished, "suite": tiny_suite(tmp_path)}
         return [word.format(**named) for word in COMMANDS[name]]
@@ -86,7 +86,7 @@ def test_every_other_command_does_the_same(tmp_path, finished):
 
     for name in COMMANDS:
         limited = call(name, "limited", limit=100)
-        assert is_told(limited), (name, limited)
+        assert is_one_clear_message(limited), (name, limited)
         assert half_written(tmp_path, finished / "home") == [], name
         again = call(name, "limited")
         assert again.code == 0, (name, again.err)
@@ -109,13 +109,13 @@ def written(folder):
     return {name: None if name.endswith(timed) else path.read_bytes() for name, path in files.items()}
 
 
-def test_the_demo_says_so_too(tmp_path):
+def test_demo_names_the_unwritable_file(tmp_path):
     ended = call_limited(tmp_path / "home", 3_000, "demo", "--out", tmp_path / "demo")
-    assert is_told(ended), ended
+    assert is_one_clear_message(ended), ended
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a file where a folder should be")
-def test_an_out_or_home_that_cannot_be_written_is_one_message(tmp_path):
+def test_unwritable_out_or_home_is_one_message(tmp_path):
     (tmp_path / "file").touch()
     for home, out in ((tmp_path / "file", tmp_path / "run"), (tmp_path / "home", tmp_path / "file" / "run")):
         ended = call_limited(home, None, *discover(out))
@@ -126,7 +126,7 @@ def test_an_out_or_home_that_cannot_be_written_is_one_message(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_is_read_only_is_one_message(tmp_path):
+def test_read_only_folder_is_one_message(tmp_path):
     (tmp_path / "locked").mkdir(mode=0o555)
     for home, out in ((tmp_path / "locked", tmp_path / "run"), (tmp_path / "home", tmp_path / "locked" / "run")):
         ended = call_limited(home, None, *discover(out))

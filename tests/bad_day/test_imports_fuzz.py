@@ -67,7 +67,7 @@ def take_in(opened: OpenReview, path: Path, form: str) -> None:
 @pytest.mark.parametrize("form", FORMATS)
 @given(damage=damages())
 @budget(12)
-def test_damaged_files_are_imported_or_refused(opened, files, form, damage):
+def test_damaged_files_are_imported_or_raise(opened, files, form, damage):
     with reading() as folder:
         file = folder / Path(FILES[form]).name
         file.write_bytes(damaged(files[form], damage))
@@ -77,7 +77,7 @@ def test_damaged_files_are_imported_or_refused(opened, files, form, damage):
 @pytest.mark.parametrize("form", ["label-studio", "coco", "fiftyone"])
 @given(data=st.data())
 @budget(25)
-def test_json_of_strangers_is_imported_or_refused(opened, files, form, data):
+def test_foreign_json_is_imported_or_raises(opened, files, form, data):
     value = json.loads(files[form])
     if isinstance(value, list):
         first = data.draw(nearly(value[0], 6) | ANYTHING)
@@ -127,13 +127,13 @@ BOMB = (
         ("folders", ".categories.json", b"[]", "categories.json"),
     ],
 )  # fmt: skip
-def test_bad_files_are_refused_with_the_reason(opened, tmp_path, form, name, content, said):
+def test_bad_files_raise_with_the_reason(opened, tmp_path, form, name, content, said):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=said):
         import_from(opened, tmp_path if form == "folders" else tmp_path / name, "anna", form)
 
 
-def test_a_zip_with_several_files_or_none_is_refused(opened, tmp_path):
+def test_zip_with_several_files_or_none_raises(opened, tmp_path):
     for names in ([], ["a/annotations.xml", "b/annotations.xml"]):
         with zipfile.ZipFile(tmp_path / "task.zip", "w") as archive:
             for name in names:
@@ -142,7 +142,7 @@ def test_a_zip_with_several_files_or_none_is_refused(opened, tmp_path):
             import_from(opened, tmp_path / "task.zip", "anna")
 
 
-def test_folders_with_unreadable_images_are_refused(opened, tmp_path):
+def test_folders_with_unreadable_images_raise(opened, tmp_path):
     (tmp_path / "out" / "cats").mkdir(parents=True)
     (tmp_path / "out" / "cats" / "a.png").symlink_to(tmp_path / "gone.png")
     with pytest.raises(JustrightError, match=r"a\.png"):

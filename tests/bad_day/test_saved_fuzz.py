@@ -180,7 +180,7 @@ def saved(request, tmp_path_factory, finished) -> tuple[Saved, Path, str]:
 
 @given(data=st.data(), damage=damages())
 @budget(25)
-def test_any_damage_is_refused_by_name_or_changes_nothing(saved, data, damage):
+def test_damage_raises_with_the_file_or_changes_nothing(saved, data, damage):
     kind, folder, before = saved
     files = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
     file = data.draw(st.sampled_from(list(files)))
@@ -207,7 +207,7 @@ def test_any_damage_is_refused_by_name_or_changes_nothing(saved, data, damage):
 
 @given(data=st.data(), damage=damages())
 @budget(25)
-def test_a_damaged_cache_gives_what_was_put_into_it_or_less(tmp_path_factory, data, damage):
+def test_damaged_cache_returns_only_correct_rows(tmp_path_factory, data, damage):
     with reading() as folder:
         filled(folder, FEATURES)
         file = data.draw(st.sampled_from(sorted(path for path in folder.rglob("*") if path.is_file())))
@@ -242,7 +242,7 @@ SIGNED = {
 @pytest.mark.parametrize("kind", SIGNED)
 @given(data=st.data())
 @budget(25)
-def test_files_that_a_stranger_signed_are_read_or_refused(kind, data):
+def test_foreign_signed_files_are_read_or_raise(kind, data):
     with reading() as folder:
         SAVED[kind].write(folder)
         file = folder / data.draw(st.sampled_from(SIGNED[kind]))
@@ -258,7 +258,7 @@ def test_files_that_a_stranger_signed_are_read_or_refused(kind, data):
 
 @given(data=st.data())
 @budget(25)
-def test_a_checkpoint_that_a_stranger_sealed_is_read_or_refused(data):
+def test_foreign_checkpoint_is_read_or_raises(data):
     state = {"progress": {"epoch": 1, "step": 2, "sums": {"a": 0.1}}, "made_with": {"seed": 0}}
     said = json.dumps(data.draw(nearly(state) | ANYTHING))
     about = {"format": "justright checkpoint 1", "state": said, "checksum": checksum(TENSORS, said)}
@@ -277,7 +277,7 @@ def nearly_text(about: dict[str, str]) -> st.SearchStrategy[dict[str, str]]:
 @pytest.mark.parametrize("file", ["w.parquet", "w.classes.parquet", "predictions.parquet"])
 @given(data=st.data())
 @budget(15)
-def test_tables_of_strangers_are_read_or_refused(file, data):
+def test_foreign_tables_are_read_or_raise(file, data):
     """Columns that are missing, of other types, or with other remarks than ours."""
     with reading() as folder:
         SAVED["weights"].write(folder)
@@ -298,7 +298,7 @@ def test_tables_of_strangers_are_read_or_refused(file, data):
 
 @given(data=st.data(), damage=damages(max_size=2), ending=st.sampled_from(["safetensors", "pth"]))
 @budget(25)
-def test_any_file_of_parameters_is_read_or_refused(data, damage, ending):
+def test_any_file_of_parameters_is_read_or_raises(data, damage, ending):
     with reading() as folder:
         path = folder / f"network.{ending}"
         tensors = {"module.cls_token": torch.ones(1, 1, 4), "pos_embed": torch.zeros(1, 5, 4)}
@@ -309,7 +309,7 @@ def test_any_file_of_parameters_is_read_or_refused(data, damage, ending):
 
 @given(content=ANYTHING.map(json.dumps).map(str.encode) | st.binary(max_size=40) | st.just(b"[" * 100_000))
 @budget(25)
-def test_any_config_beside_parameters_is_read_or_refused(content):
+def test_any_config_beside_parameters_is_read_or_raises(content):
     with reading() as folder:
         (folder / "config.json").write_bytes(content)
         found = networks.architecture_in(folder)
@@ -318,7 +318,7 @@ def test_any_config_beside_parameters_is_read_or_refused(content):
 
 @given(data=st.data(), damage=damages())
 @budget(25)
-def test_any_suite_and_any_results_are_read_or_refused(data, damage):
+def test_any_suite_and_results_are_read_or_raise(data, damage):
     with reading() as folder:
         (folder / "tiny.toml").write_bytes(damaged(TINY.encode(), damage))
         suite = read_suite(folder / "tiny.toml")
@@ -340,7 +340,7 @@ DEEP = b"[" * 100_000
      ("scores", "scores.json"), ("run", "run.json"), ("run", "count.json"), ("run", "metrics.jsonl")],
 )  # fmt: skip
 @pytest.mark.parametrize("data", [DEEP, b'{"a":' * 100_000, b'{"a": ' + b"[" * 900 + b"]" * 900 + b"}"])
-def test_json_that_is_nested_without_end_is_refused_by_name(tmp_path, kind, name, data):
+def test_deeply_nested_json_raises_with_the_file(tmp_path, kind, name, data):
     SAVED[kind].write(tmp_path)
     (tmp_path / name).write_bytes(data + b"\n")
     with pytest.raises(JustrightError, match=name.replace(".", r"\.")):

@@ -20,7 +20,7 @@ from justright.selection import SELECTORS
 @pytest.fixture
 def largest():
     yield example("selector").LargestSelector
-    SELECTORS.remove("largest")
+    del SELECTORS["largest"]
 
 
 def call(*words):

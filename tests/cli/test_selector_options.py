@@ -43,7 +43,7 @@ def added():
 
     SELECTORS.add("added", Added, "keeps the best")
     yield Added
-    SELECTORS.remove("added")
+    del SELECTORS["added"]
 
 
 def test_every_parameter_of_every_selector_is_an_option_with_help():

@@ -80,4 +80,4 @@ def test_settings_of_an_added_method_are_listed():
             "help": "factor of its loss",
         }
     finally:
-        METHODS.remove("pulled")
+        del METHODS["pulled"]

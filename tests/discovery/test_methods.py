@@ -48,7 +48,7 @@ print(sorted({"torch", "timm", "scipy"} & set(sys.modules)))
 def pulled():
     example("method")
     yield "pulled"
-    METHODS.remove("pulled")
+    del METHODS["pulled"]
 
 
 def test_custom_method_runs_resumes_predicts_and_saves(pulled, split, backbone, tmp_path, monkeypatch):

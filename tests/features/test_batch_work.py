@@ -10,7 +10,7 @@ from tests.features.tiny_extraction import contents, run, tiny
 from tests.lost_workers import FAR_ENGINES, deadly
 
 from justright.data.image_set import sent
-from justright.features.extract import BatchWork
+from justright.features.extract import ComputeFeatures, DecodeImages
 from justright.features.feature_network import FeatureNetwork
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import ENGINES
@@ -28,21 +28,18 @@ def test_engine_is_byte_identical_with_killed_workers(with_bad, tmp_path, name):
     assert len(table.quarantined) == 4
 
 
-def work_of(network, images):
-    return BatchWork(images.readers, network.backbone.recipe, network.batch_size, network, network.tools())
-
-
 def test_a_machine_of_another_kind_is_refused(drawn):
-    work = work_of(FeatureNetwork(tiny(), 2, "float32", "class"), drawn)
-    assert work(sent(drawn, range(2)))[0].shape == (2, 16)
+    network = FeatureNetwork(tiny(), 2, "float32", "class")
+    decoded = DecodeImages(drawn.readers, network.backbone.recipe, 2)(sent(drawn, range(2)))
+    compute = ComputeFeatures(network, network.tools())
+    assert compute(decoded).features.shape == (2, 16)
     with pytest.raises(JustrightError, match="a worker computes with") as error:
-        replace(work, tools=work.tools | {"torch": "1.0"})(sent(drawn, range(2)))
+        replace(compute, tools=compute.tools | {"torch": "1.0"})(decoded)
     assert "'torch': '1.0'" in error.value.expected
 
 
-def test_without_a_network_the_pixels_come_back(drawn):
-    network = FeatureNetwork(tiny(), 2, "float32", "class")
-    pixels, bad, _ = replace(work_of(network, drawn), network=None)(sent(drawn, range(1)))
+def test_a_small_batch_is_filled_with_black_images(drawn):
+    pixels, bad = DecodeImages(drawn.readers, tiny().recipe, 2)(sent(drawn, range(1)))
     assert pixels.shape == (2, 3, 16, 16)
     assert not np.any(pixels[1])
     assert not bad

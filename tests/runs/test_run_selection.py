@@ -141,7 +141,7 @@ def test_added_selector_weighs_a_run(select, tmp_path):
     try:
         weight, _ = select(selector="first", n_resamples=2)
     finally:
-        SELECTORS.remove("first")
+        del SELECTORS["first"]
     assert weight[N_OWN:].tolist() == [1.0] * 6 + [0.0] * 30
     saved = load_selection(tmp_path / "weights.parquet").weighed
     assert (saved.name, saved.classes["kept_share"].to_pylist()[:2]) == ("first", [1.0, 0.0])

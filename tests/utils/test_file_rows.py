@@ -14,7 +14,7 @@ def features():
     return np.random.default_rng(0).normal(size=(25, 6)).astype(np.float16)
 
 
-def test_the_rows_of_a_store_are_references_that_read_as_its_features(features, tmp_path):
+def test_shards_of_a_store_read_as_its_features(features, tmp_path):
     store = FeatureTable.of(features).write(tmp_path / "store")
     shards = row_shards(store.features, 10)
     assert all(isinstance(shard, FileRows) for shard in shards)
@@ -24,7 +24,7 @@ def test_the_rows_of_a_store_are_references_that_read_as_its_features(features, 
     assert np.asarray(shards[0]).dtype == np.float16
 
 
-def test_a_reference_reads_without_a_copy_and_travels_light(tmp_path):
+def test_file_rows_are_read_without_a_copy_and_pickle_small(tmp_path):
     np.save(tmp_path / "large.npy", np.ones((10_000, 8)))
     (shard,) = row_shards(np.load(tmp_path / "large.npy", mmap_mode="r"))
     assert not np.asarray(shard).flags.owndata
@@ -32,7 +32,7 @@ def test_a_reference_reads_without_a_copy_and_travels_light(tmp_path):
     assert np.asarray(pickle.loads(pickle.dumps(shard))).sum() == 80_000
 
 
-def test_numpy_may_ask_for_another_type_or_a_copy(features, tmp_path):
+def test_numpy_converts_file_rows_to_another_type_or_copies(features, tmp_path):
     np.save(tmp_path / "features.npy", features)
     (shard,) = row_shards(np.load(tmp_path / "features.npy", mmap_mode="r"))
     assert np.asarray(shard, dtype=np.float64).dtype == np.float64
@@ -41,7 +41,7 @@ def test_numpy_may_ask_for_another_type_or_a_copy(features, tmp_path):
     assert np.array_equal(np.asarray(shard), features)
 
 
-def test_what_no_file_holds_as_a_whole_is_cut_as_it_is(features, tmp_path):
+def test_arrays_in_memory_are_sliced(features, tmp_path):
     np.save(tmp_path / "features.npy", features)
     mapped = np.load(tmp_path / "features.npy", mmap_mode="r")
     for array in (features, mapped[3:], mapped[:, ::2]):

@@ -27,7 +27,7 @@ from justright.utils.files import (
 )
 
 
-def test_after_an_error_the_old_file_is_there_and_nothing_else(tmp_path):
+def test_error_keeps_the_old_file_and_leaves_no_other(tmp_path):
     write_text(tmp_path / "a.txt", "old")
 
     def fail():
@@ -96,7 +96,7 @@ def test_two_processes_never_mix_a_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_that_is_removed_at_this_moment_is_made_again(tmp_path, monkeypatch):
+def test_folder_removed_meanwhile_is_created_again(tmp_path, monkeypatch):
     opened, lost = Path.open, []
 
     def remove_and_open(path, *how, **more):
@@ -109,7 +109,7 @@ def test_a_folder_that_is_removed_at_this_moment_is_made_again(tmp_path, monkeyp
     assert (tmp_path / "new" / "a").read_text() == "text"
 
 
-def test_a_file_is_on_disk_before_it_takes_its_place(tmp_path, monkeypatch):
+def test_file_is_flushed_before_it_replaces_the_old_one(tmp_path, monkeypatch):
     """The plug may be pulled right after: then the new name must not stand for an empty file."""
     done = []
     monkeypatch.setattr(os, "fsync", lambda number: done.append(os.readlink(f"/proc/self/fd/{number}")))
@@ -119,7 +119,7 @@ def test_a_file_is_on_disk_before_it_takes_its_place(tmp_path, monkeypatch):
     assert done == [str(temporary), "replaced"]
 
 
-def test_a_file_is_flushed_by_one_who_may_write_it(tmp_path, monkeypatch):
+def test_file_is_flushed_through_a_writable_handle(tmp_path, monkeypatch):
     """Windows refuses to flush a file that is open for reading only."""
     monkeypatch.setattr(os, "fsync", lambda number: os.write(number, b""))  # raises for such a file
     write_text(tmp_path / "a", "text")
@@ -139,7 +139,7 @@ def test_long_names_have_short_temporary_ones(tmp_path):
     ],
     ids=["pyarrow", "safetensors"],
 )
-def test_a_file_that_cannot_grow_is_named_whoever_writes_it(tmp_path, raised):
+def test_full_disk_error_names_the_file(tmp_path, raised):
     with pytest.raises(OSError, match="File too large") as caught, replacing(tmp_path / "a"):
         raise raised
     assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(tmp_path / "a"))
@@ -168,7 +168,7 @@ def test_leftovers_in_subfolders_are_counted(tmp_path):
     assert [size_text(n) for n in (0, 999, 1500, 2_340_000_000)] == ["0 B", "999 B", "1.5 KB", "2.34 GB"]
 
 
-def test_without_a_flush_it_is_whole_or_not_there_all_the_same(tmp_path, monkeypatch):
+def test_unflushed_write_is_atomic_too(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda file: pytest.fail("flushed"))
     with replacing(tmp_path / "a", is_flushed=False) as temporary:
         temporary.write_text("new")
@@ -176,29 +176,29 @@ def test_without_a_flush_it_is_whole_or_not_there_all_the_same(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("text", [b"[" * 100_000, '{"a":' * 100_000, "", b"\xff", "[1"])
-def test_what_is_no_json_is_a_value_error_however_deep_it_is(text):
+def test_invalid_or_deep_json_is_a_value_error(text):
     with pytest.raises(ValueError):  # noqa: PT011
         parsed_json(text)
 
 
-def test_every_reader_of_json_minds_its_depth():
+def test_json_is_parsed_in_one_place():
     sources = Path(justright.__file__).parent.rglob("*.py")
     calls = [path.name for path in sources if re.search(r"json\.loads?\((?!json\.dumps)", path.read_text("utf-8"))]
     assert calls == ["files.py"]
 
 
-def test_the_environment_says_where_files_are_kept(tmp_path, monkeypatch):
+def test_home_is_justright_home(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
     assert home() == tmp_path
 
 
-def test_without_it_the_cache_of_the_user_is_the_home(tmp_path, monkeypatch):
+def test_home_is_the_user_cache_by_default(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", "")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert home() == tmp_path / ".cache" / "justright"
 
 
-def test_plain_values_become_an_object_of_their_type_or_are_refused():
+def test_reader_validates_and_converts_plain_values():
     reader = reader_of(list[tuple[str, int]])
     assert reader([["a", 1]]) == [("a", 1)]
     assert reader_of(list[tuple[str, int]]) is reader, "made once"

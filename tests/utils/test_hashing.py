@@ -20,22 +20,22 @@ from justright.utils.hashing import (
 )
 
 
-def test_bytes_and_files_of_the_same_content_have_the_same_fingerprint(tmp_path):
+def test_bytes_and_files_of_equal_content_hash_alike(tmp_path):
     data = bytes(range(256)) * 5000
     (tmp_path / "file").write_bytes(data)
     assert hash_file(tmp_path / "file") == hash_bytes(data) == hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def test_values_differ_by_content_and_not_by_the_order_of_keys():
+def test_hash_of_a_value_ignores_the_order_of_keys():
     assert hash_value({"a": 1, "b": [2]}) == hash_value({"b": [2], "a": 1})
     assert hash_value({"a": 1}) != hash_value({"a": 2})
 
 
-def test_where_bytes_are_cut_into_pieces_does_not_matter():
+def test_hash_of_pieces_is_that_of_the_whole():
     assert hash_pieces([b"one ", memoryview(b"two"), b""]) == hash_bytes(b"one two")
 
 
-def test_what_was_signed_is_verified_and_any_change_is_seen():
+def test_signature_detects_any_change():
     value = {"a": (1, 2), "b": {"c": None, "d": 0.1}, "ä": "ö"}
     plain = {"a": [1, 2], "b": {"c": None, "d": 0.1}, "ä": "ö"}
     text = json.dumps(signed(value), ensure_ascii=False)
@@ -47,12 +47,12 @@ def test_what_was_signed_is_verified_and_any_change_is_seen():
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [3], [2, 0, 5], [0, 1]])
-def test_a_list_in_blocks_hashes_as_the_whole_list(sizes):
+def test_hash_of_blocks_is_that_of_the_list(sizes):
     blocks = [[f"{size} {place}" for place in range(size)] for size in sizes]
     assert hash_list(iter(blocks)) == hash_value([each for block in blocks for each in block])
 
 
-def test_a_value_that_is_nested_too_deeply_to_be_signed_is_refused():
+def test_deeply_nested_value_is_not_verified():
     value: list = []
     for _ in range(100_000):
         value = [value]
@@ -60,7 +60,7 @@ def test_a_value_that_is_nested_too_deeply_to_be_signed_is_refused():
         verified({"a": value, SIGNATURE: "0"})
 
 
-def test_an_array_and_a_column_come_as_plain_lists_block_by_block():
+def test_arrays_and_columns_become_lists_in_blocks():
     assert list(in_blocks(np.arange(5), 2)) == [[0, 1], [2, 3], [4]]
     assert list(in_blocks(pa.chunked_array([["a"], ["b", "c"]]), 2)) == [["a", "b"], ["c"]]
     assert list(in_blocks(np.arange(0))) == []

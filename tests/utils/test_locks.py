@@ -58,7 +58,7 @@ def in_another_thread(function, *arguments):
         return threads.submit(function, *arguments).result()
 
 
-def test_second_lock_is_refused_until_the_first_is_released(path):
+def test_second_lock_is_rejected_until_the_first_is_released(path):
     first = Lock(path)
     with pytest.raises(LockedError, match=rf"^process {os.getpid()} since \d{{4}}-\d\d-\d\d \d"):
         Lock(path)
@@ -127,7 +127,7 @@ def test_lock_that_cannot_be_written_is_released(path, monkeypatch):
     Lock(path).release()
 
 
-def test_lock_without_a_name_in_it_yet_is_of_another_process(path):
+def test_empty_lock_file_belongs_to_another_process(path):
     first = Lock(path)
     path.write_text("")
     with pytest.raises(LockedError, match=r"^another process$"):

@@ -157,7 +157,7 @@ def test_local_engine_restores_blas_threads_after_an_error():
 
 
 @pytest.mark.parametrize("name", EVERY_ENGINE)
-def test_zero_workers_are_refused(name):
+def test_zero_workers_are_rejected(name):
     assert worker_count(3) == 3
     assert worker_count(None) >= 1
     with pytest.raises(JustrightError, match="0 workers"), ENGINES[name](0):
@@ -183,7 +183,7 @@ def test_worker_that_dies_every_time_is_an_error():
     assert "fewer workers" in error.value.advice
 
 
-def test_work_that_cannot_be_pickled_is_refused():
+def test_work_that_cannot_be_pickled_is_rejected():
     with ENGINES["processes"](1) as engine, pytest.raises(JustrightError, match="cannot be sent") as error:
         list(engine(lambda item: item, [1]))
     assert error.value.advice == "engine local"

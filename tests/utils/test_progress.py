@@ -4,7 +4,7 @@ from justright.cli.terminal import Terminal
 from justright.utils.progress import Track, silent
 
 
-def test_silent_passes_every_step_on_and_says_nothing(capsys):
+def test_silent_yields_every_step_and_prints_nothing(capsys):
     assert list(silent(iter("abc"), 3, "letters")) == ["a", "b", "c"]
     assert capsys.readouterr() == ("", "")
 
@@ -17,6 +17,6 @@ def test_steps_are_taken_one_by_one():
     assert taken == [0]
 
 
-def test_the_terminal_can_stand_where_a_track_is_asked_for():
+def test_terminal_progress_is_a_track():
     assert isinstance(silent, Track)
     assert isinstance(Terminal().track, Track)

@@ -22,7 +22,7 @@ def test_members_are_found_in_the_order_they_were_added(family):
     assert len(family) == 2
 
 
-def test_a_member_given_by_its_module_is_imported_when_it_is_asked_for(family):
+def test_member_given_as_text_is_imported_on_first_use(family):
     sys.modules.pop("colorsys", None)
     assert "lazy" in family
     assert family.about("lazy") == "imported late"
@@ -31,14 +31,14 @@ def test_a_member_given_by_its_module_is_imported_when_it_is_asked_for(family):
     assert "colorsys" in sys.modules
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones(family):
+def test_unknown_name_error_lists_the_known_ones(family):
     with pytest.raises(JustrightError, match=r"shape 'square'\n.*one of round, lazy"):
         _ = family["square"]
 
 
-def test_a_name_is_given_once_and_free_again_after_removal(family):
+def test_name_is_unique_and_free_again_after_removal(family):
     with pytest.raises(JustrightError, match="a second shape named 'round'"):
         family.add("round", 2, "again")
-    family.remove("round")
+    del family["round"]
     family.add("round", 2, "again")
     assert family["round"] == 2

@@ -19,7 +19,7 @@ def test_local_paths_stay_paths_and_urls_keep_slashes():
     assert str(place_of("s3://bucket/birds/") / "store.json") == "s3://bucket/birds/store.json"
 
 
-def test_a_file_elsewhere_is_written_read_in_part_and_removed(tmp_path):
+def test_remote_file_is_written_read_in_part_and_removed(tmp_path):
     (tmp_path / "here").write_bytes(b"0123456789")
     there = RemotePath("memory://test_remote/deep") / "there"
     assert not there.is_file()
@@ -35,7 +35,7 @@ def test_a_file_elsewhere_is_written_read_in_part_and_removed(tmp_path):
     assert not there.is_file()
 
 
-def test_a_package_that_is_not_installed_is_asked_for(monkeypatch):
+def test_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(DataError, match=r"s3://bucket/birds: .*[Ii]nstall s3fs") as error:
         RemotePath("s3://bucket/birds").is_file()
@@ -43,7 +43,7 @@ def test_a_package_that_is_not_installed_is_asked_for(monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["nonsense://x", "memory://not/there"])
-def test_what_cannot_be_reached_is_named(address):
+def test_unreachable_address_is_named(address):
     with pytest.raises(DataError, match=address):
         RemotePath(address).read_bytes()
 
@@ -64,7 +64,7 @@ class LikeS3(MemoryFileSystem):
         return super().info(path, **options)
 
 
-def test_a_store_out_of_reach_is_not_taken_for_an_empty_one(tmp_path, monkeypatch):
+def test_unreachable_store_raises_instead_of_looking_empty(tmp_path, monkeypatch):
     fsspec.register_implementation("likes3", LikeS3, clobber=True)
     (tmp_path / "here").write_bytes(b"0123456789")
     there = RemotePath("likes3://bucket/there")

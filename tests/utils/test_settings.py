@@ -20,7 +20,7 @@ class Config:
         check_ranges(self)
 
 
-def test_defaults_are_in_range_and_made_anew():
+def test_mutable_defaults_are_not_shared():
     assert Config().names is not Config().names
     assert Config().share == 0.5
 
@@ -39,12 +39,12 @@ def test_defaults_are_in_range_and_made_anew():
         ({"kind": "odd"}, "one of plain, fancy"),
     ],
 )
-def test_what_cannot_be_is_refused_with_what_can(changes, words):
+def test_value_out_of_range_error_has_the_range(changes, words):
     with pytest.raises(JustrightError, match=words):
         Config(**changes)
 
 
-def test_a_smallest_number_is_allowed_itself():
+def test_at_least_includes_its_bound():
     assert at_least(2).allows(2)
     assert not at_least(2).allows(1)
 

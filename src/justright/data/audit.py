@@ -83,7 +83,7 @@ class ClassPlace:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know before using the data."""
+    """A problem or a remark about images or classes."""
 
     kind: str
     reason: str

@@ -130,16 +130,14 @@ class ImageSet:
 
     def image(self, row: int) -> Image.Image:
         """Decode one image, RGB; raises BadImageError with the reason."""
-        path = self.table["path"][row].as_py()
-        reader = self._reader(row)
+        reader, path = self._reader(row), self.table["path"][row].as_py()
         if not reader.has_files or self.known_content(row) is None:
             return reader.image(path)
         return decode(self.encoded(row), path)
 
     def encoded(self, row: int) -> bytes:
         """The file of one image; raises BadImageError if its content is not that of the column `content`."""
-        path, content = self.table["path"][row].as_py(), self.known_content(row)
-        reader = self._reader(row)
+        reader, path, content = self._reader(row), self.table["path"][row].as_py(), self.known_content(row)
         data = reader.encoded(path)
         if content is not None and reader.has_files and hash_bytes(data) != content:
             raise BadImageError(f"{path}: {CHANGED}")
@@ -152,9 +150,10 @@ class ImageSet:
 
     def computed_id(self, row: int) -> str:
         """The content id of one image. An image without a file has the one that a run wrote, since it cannot change."""
-        reader = self._reader(row)
-        content = None if reader.has_files else self.known_content(row)
-        return reader.content_id(self.table["path"][row].as_py()) if content is None else content
+        reader, content = self._reader(row), self.known_content(row)
+        if reader.has_files or content is None:
+            return reader.content_id(self.table["path"][row].as_py())
+        return content
 
     def _reader(self, row: int) -> Reader:
         return self.readers[self.table["source"][row].as_py()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -14,7 +15,7 @@ from justright.data.transforms import ImageRecipe
 from justright.features.checkpoints import CheckpointError
 from justright.features.choices import Pooling
 from justright.features.cuts import Cut, Stored, cut
-from justright.features.fast_cpu import CompiledOnce, FastModule, NetworkPart
+from justright.features.fast_cpu import FastModule, NetworkPart, kept_module
 from justright.features.guarded_timm import Network
 from justright.features.networks import State, loaded_network, random_network
 from justright.utils.errors import DataError
@@ -44,7 +45,9 @@ class Backbone(nn.Module):
             model.to(memory_format=torch.channels_last)  # conv nets run twice as fast so, on CPU and GPU
         for path in self.cut.tuned:
             model.get_submodule(path).requires_grad_(True)
-        self.probe, self._fast = probe, CompiledOnce()
+        self.probe = probe
+        self._fast: FastModule | None = None
+        self._compiled_versions: list[tuple[int, int]] = []
         # what the stored tensors are: ("n", "x_0"), ("tokens",), ("map",) or ("feature",)
         self.stored_names = self.cut.names
         stored = self._torch_prefix(probe[:1].to(self.device))
@@ -78,12 +81,18 @@ class Backbone(nn.Module):
         return "torch" if fast is None else fast.name
 
     def _fast_prefix(self) -> FastModule | None:
-        is_known = self.cut.is_staged or type(self.cut) is Cut
-        if not is_known or self.device.type != "cpu":
+        """The compiled prefix; again when a frozen tensor was changed."""
+        if self.device.type != "cpu" or not (self.cut.is_staged or type(self.cut) is Cut):
             return None
-        prefix = NetworkPart(self.model, self.cut.prefix)
-        frozen = [part for part in (*self.model.parameters(), *self.model.buffers()) if not part.requires_grad]
-        return self._fast.compiled(prefix, self.probe, lambda: self.prefix_fingerprint, frozen)
+        tensors = [*self.model.parameters(), *self.model.buffers()]
+        versions = [(tensor.data_ptr(), tensor._version) for tensor in tensors if not tensor.requires_grad]
+        if versions != self._compiled_versions:
+            self._fast = kept_module(self.prefix_fingerprint, NetworkPart(self.model, self.cut.prefix), self.probe)
+            self._compiled_versions = versions
+        return self._fast
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_fast": None, "_compiled_versions": []}
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
         """The tuned part, differentiable in its parameters. Reads stored tensors of any precision."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from weakref import finalize
 
 import numpy as np
@@ -31,7 +31,7 @@ from justright.features.cache import Ids, KeptBanks, Section, digests
 from justright.features.choices import BATCH_SIZE, BankPrecision
 from justright.features.cuts import Stored
 from justright.features.views import FreshViews, ViewDrawer, Views, pack, record_type, unpack, view_ids, view_key
-from justright.features.workers import on_one_core_each, one_core_a_thread, refuse_other_tools, tools
+from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools, tools
 from justright.utils.context import track
 from justright.utils.errors import DataError, JustrightError
 from justright.utils.hashing import hash_list, in_blocks
@@ -43,43 +43,40 @@ from justright.utils.types import Array
 Missing = Bool[Array, "views images"]
 
 
-class ViewTask(NamedTuple):
-    """Images, their rows, and the numbers of the views to draw of each."""
-
-    places: pa.Table
-    rows: Sequence[int]
-    numbers: Sequence[int]
-
-
 @dataclass(frozen=True)
-class ViewWork:
-    """The work of one worker: draws views of a batch and, with a network on a CPU, computes their records.
-
-    For another device workers return pixels, and the calling process computes `records`.
-    """
+class DrawViews:
+    """Draws views: from the table of some images and the numbers of their views to one array per number."""
 
     readers: Mapping[str, Reader]
     drawer: ViewDrawer
+
+    def __call__(self, task: tuple[pa.Table, Sequence[int]]) -> Array:
+        """Pixels, numbers x images x channels x height x width."""
+        places, numbers = task
+        images, n_images = ImageSet(places, self.readers), len(places)
+        views = self.drawer.draw(images, [*range(n_images)] * len(numbers), np.repeat(numbers, n_images).tolist())
+        return views.view(len(numbers), n_images, *views.shape[1:]).numpy()
+
+
+@dataclass(frozen=True)
+class ApplyPrefix:
+    """Computes the records of a bank from drawn views."""
+
+    backbone: Backbone
     layout: np.dtype[np.void]
-    backbone: Backbone | None
-    tools: Mapping[str, str]  # what a worker has to compute with
     batch_size: int
+    tools: Mapping[str, str]  # what a worker has to compute with
 
-    def __call__(self, task: ViewTask) -> list[Array]:
-        """One array per view: records of the bank, or pixels."""
-        images = ImageSet(task.places, self.readers)
-        drawn = [views.numpy() for views in self.drawer.all_of_each(images, task.rows, task.numbers)]
-        if self.backbone is None:
-            return drawn
-        refuse_other_tools(tools(self.backbone.device, self.backbone.runtime), self.tools)
-        return [self.records(self.backbone, views) for views in drawn]
-
-    def records(self, backbone: Backbone, views: Array) -> Array:
-        """Drawn views as the bank stores them. All batches have one shape, so rounding does not depend on a kill."""
-        n = len(views)
-        views = np.concatenate([views, np.zeros((self.batch_size - n, *views.shape[1:]), views.dtype)])
-        stored = backbone.prefix(torch.from_numpy(views).to(backbone.device))
-        return pack(self.layout, backbone.stored_names, stored)[:n]
+    def __call__(self, drawn: Array) -> list[Array]:
+        """One array of records per number. All batches have one shape, so rounding does not depend on a kill."""
+        backbone, n_images = self.backbone, drawn.shape[1]
+        refuse_other_tools(tools(backbone.device, backbone.runtime), self.tools)
+        records = []
+        for views in torch.from_numpy(drawn).to(backbone.device):
+            black = views.new_zeros(self.batch_size - n_images, *views.shape[1:])
+            stored = backbone.prefix(torch.cat([views, black]))
+            records.append(pack(self.layout, backbone.stored_names, stored)[:n_images])
+        return records
 
 
 class ViewBank(Views):
@@ -194,19 +191,17 @@ class ViewBank(Views):
 
     def _steps(self, section: Section, missing: Missing) -> Generator[None, None, None]:
         """Compute the missing views, one step for each. An image is decoded once for all its views."""
-        own = self.backbone if self.backbone.device.type == "cpu" else None
-        computed_by = tools(self.backbone.device, self.backbone.runtime)
-        work = ViewWork(self.images.readers, self.drawer, self.layout, own, computed_by, self.batch_size)
+        backbone, size = self.backbone, self.batch_size
         rows = np.flatnonzero(missing.any(axis=0))
-        batches = [rows[start : start + self.batch_size] for start in range(0, len(rows), self.batch_size)]
+        batches = [rows[start : start + size] for start in range(0, len(rows), size)]
         numbers = [np.flatnonzero(missing[:, batch].any(axis=1)).tolist() for batch in batches]
-        tasks = (
-            ViewTask(sent(self.images, batch), batch.tolist(), n) for batch, n in zip(batches, numbers, strict=True)
-        )
-        with one_core_a_thread(), closing(on_one_core_each(work, tasks, n_cores(), self.engine)) as results:
-            for batch, of_batch, views in zip(batches, numbers, results, strict=True):
-                for number, view in zip(of_batch, views, strict=True):
-                    records = view if own is not None else work.records(self.backbone, view)
+        tasks = ((sent(self.images, batch), some) for batch, some in zip(batches, numbers, strict=True))
+        draw = DrawViews(self.images.readers, self.drawer)
+        compute = ApplyPrefix(backbone, self.layout, size, tools(backbone.device, backbone.runtime))
+        results = decode_and_compute(draw, compute, tasks, backbone.device, n_cores(), self.engine)
+        with one_core_a_thread(), closing(results):
+            for batch, some, views in zip(batches, numbers, results, strict=True):
+                for number, records in zip(some, views, strict=True):
                     is_new = missing[number, batch]
                     section.add(view_ids(self.digests[batch[is_new]], number), records[is_new])
                     yield from repeat(None, int(is_new.sum()))

@@ -5,9 +5,9 @@
     banks/<backbone>-<hash>/...               the same for views after the frozen prefix, see bank.py
 
 The key of a section has everything that can change a byte of a row: backbone, transform, precision, batch size, device,
-versions. A block is two npy arrays, ids and rows. It is named by the hash of its content and of its section, so a
-damaged, moved or renamed block is detected. Blocks are complete or absent and never change, so any number of processes
-may share the folder. Missing or damaged blocks are recomputed. Above a size limit the least recently used are deleted.
+versions. A block is two npy arrays, ids and rows, and a digest of all that with the name of file and folder: a damaged,
+moved or renamed block is detected. Blocks are complete or absent and never change, so any number of processes may share
+the folder. Missing or damaged blocks are recomputed. Above a size limit the least recently used are deleted.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from justright.features.store import npy_header
 from justright.utils.context import track
 from justright.utils.errors import DataError
 from justright.utils.files import UNITS, home, parsed_json, remove_leftovers, replacing, size_text, write_json
-from justright.utils.hashing import hash_bytes, hash_pieces, hash_value
+from justright.utils.hashing import SIZE, hash_bytes, hash_pieces, hash_value
 from justright.utils.locks import locked_file
 from justright.utils.types import Array
 
 _log = logging.getLogger(__name__)
 
-FORMAT = 5
+FORMAT = 4
 KEY, BLOCK, LEASE = "key.json", ".block", ".in-use"
 BLOCK_BYTES = 32 << 20  # rows that wait in memory for the next block
 N_MAPPED = 256  # blocks: each map holds a file descriptor
@@ -71,8 +71,13 @@ def _open_block(path: Path) -> tuple[Ids, Rows]:
 
 
 def is_intact(path: Path) -> bool:
-    """Whether a block has the content that its name is the hash of; reads it once."""
-    return path.stem == hash_pieces([path.parent.name.encode(), path.read_bytes()])
+    """Whether a block matches its digest; reads it once."""
+    data = memoryview(path.read_bytes())
+    return data[-SIZE:] == _digest(path, data[:-SIZE])
+
+
+def _digest(path: Path, data: bytes | memoryview) -> bytes:
+    return bytes.fromhex(hash_pieces([f"{path.parent.name}/{path.name}\n".encode(), data]))
 
 
 class Section:
@@ -95,8 +100,11 @@ class Section:
         ids, places = [np.array([b""], "S16")], [np.full((2, 1), -1, np.int32)]
         for number, path in enumerate(self._blocks):
             try:
-                ids.append(_open_block(path)[0])
-                rows = np.arange(len(ids[-1]), dtype=np.int32)
+                inside = _open_block(path)[0]
+                if path != self._path(inside):
+                    raise ValueError("a block of other images")
+                rows = np.arange(len(inside), dtype=np.int32)
+                ids.append(inside)
                 places.append(np.stack([np.full_like(rows, number), rows]))
             except FileNotFoundError:  # another process has deleted it
                 pass
@@ -168,10 +176,9 @@ class Section:
         ids, rows = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
         self._waiting, blocks = [], self._blocks
         pieces = [piece for part in (ids, rows) for piece in (npy_header(part.dtype, part.shape), part.tobytes())]
-        data = b"".join(pieces)
-        path = self.folder / f"{hash_pieces([self.folder.name.encode(), data])}{BLOCK}"
+        data, path = b"".join(pieces), self._path(ids)
         with replacing(path) as temporary:
-            temporary.write_bytes(data)
+            temporary.write_bytes(data + _digest(path, data))
         self._added.append(path)
         self._intact.add(path)
         if path not in blocks:
@@ -189,6 +196,9 @@ class Section:
         file = locked_file(self.folder / LEASE, is_shared=True)
         assert file is not None  # it waits for the lock
         return file
+
+    def _path(self, ids: Ids) -> Path:
+        return self.folder / f"{hash_bytes(ids.tobytes())}{BLOCK}"
 
     def _discard(self, path: Path) -> None:
         _log.warning("%s is damaged: its images are computed again", path)

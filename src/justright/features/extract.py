@@ -24,7 +24,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
 
 from justright.data.columns import NAME, with_columns
 from justright.data.image_set import ImageSet, sent
@@ -47,7 +46,7 @@ from justright.features.store import (
 )
 from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.features.views import pack, record_type, view_key
-from justright.features.workers import on_one_core_each, one_core_a_thread, refuse_other_tools
+from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools
 from justright.utils.context import track
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.parallel import Engine, n_cores
@@ -55,51 +54,51 @@ from justright.utils.remote import Place, place_of
 from justright.utils.types import Array
 
 
-class WorkedBatch(NamedTuple):
-    """The result of a batch of images."""
-
-    numbers: Array  # features, or pixels where the calling process computes
-    bad: Reasons  # why images of it are bad, by their place in it
-    records: Array | None  # their plain views as a bank stores them, if requested and available
-
-
 @dataclass(frozen=True)
-class BatchWork:
-    """Decodes a batch and, with a network, computes its features and with `layout` also records of a bank.
-
-    Without one the calling process computes: a network on another device than a CPU stays there.
-    """
+class DecodeImages:
+    """Decodes a batch of images; a bad one leaves a black image, and a reason by its place in the batch."""
 
     readers: Mapping[str, Reader]
     recipe: ImageRecipe
     batch_size: int
-    network: FeatureNetwork | None
-    tools: Mapping[str, str]
-    layout: np.dtype[np.void] | None = None
 
-    def __call__(self, places: pa.Table) -> WorkedBatch:
-        """Decode a batch, and compute."""
+    def __call__(self, places: pa.Table) -> tuple[Array, Reasons]:
+        """Pixels and reasons."""
         images, bad = ImageSet(places, self.readers), {}
-        side = self.recipe.resolution
-        batch = torch.zeros(self.batch_size if len(images) else 0, 3, side, side)
-        for slot in range(len(images)):
+        pixels = torch.zeros(self.batch_size, 3, self.recipe.resolution, self.recipe.resolution)
+        for place in range(len(images)):
             try:
-                batch[slot] = self.recipe.preprocess(images.image(slot))
+                pixels[place] = self.recipe.preprocess(images.image(place))
             except Exception as error:
                 # decoders raise many kinds of errors for damaged files; the reason has the message
-                bad[slot] = reason_at(error, images, slot)
-        if self.network is None:
-            return WorkedBatch(batch.numpy(), bad, None)
+                bad[place] = reason_at(error, images, place)
+        return pixels.numpy(), bad
+
+
+class BatchFeatures(NamedTuple):
+    """The result of a batch of images."""
+
+    features: Array
+    bad: Reasons  # why images are bad, by their place in the batch
+    records: Array | None  # their plain views as a bank stores them, if requested
+
+
+@dataclass(frozen=True)
+class ComputeFeatures:
+    """Computes the features of a decoded batch and, with `layout`, the records of a bank."""
+
+    network: FeatureNetwork
+    tools: Mapping[str, str]  # what a worker has to compute with
+    layout: np.dtype[np.void] | None = None
+
+    def __call__(self, decoded: tuple[Array, Reasons]) -> BatchFeatures:
+        """Features, one a row of the batch."""
         refuse_other_tools(self.network.tools(), self.tools)
-        return computed(self.network, batch, self.layout, bad)
-
-
-def computed(network: FeatureNetwork, batch: Tensor, layout: np.dtype[np.void] | None, bad: Reasons) -> WorkedBatch:
-    """Features of a decoded batch, with `layout` also its plain views."""
-    if layout is None or not len(batch):
-        return WorkedBatch(network(batch), bad, None)
-    features, stored = network.with_views(batch)
-    return WorkedBatch(features, bad, pack(layout, network.backbone.stored_names, stored))
+        pixels, bad = torch.from_numpy(decoded[0]), decoded[1]
+        if self.layout is None:
+            return BatchFeatures(self.network(pixels), bad, None)
+        features, stored = self.network.with_views(pixels)
+        return BatchFeatures(features, bad, pack(self.layout, self.network.backbone.stored_names, stored))
 
 
 PART_BATCHES = 16  # a kill loses at most so many batches, and what the workers had begun
@@ -134,21 +133,18 @@ class Extraction:
         network, size = self.network, self.network.batch_size
         names, shapes = network.backbone.stored_names, network.backbone.stored_shapes
         layout = None if self.views is None else record_type(names, shapes, "float32")
-        own = network if network.device.type == "cpu" else None
-        work = BatchWork(self.images.readers, network.backbone.recipe, size, own, network.tools(), layout)
+        decode = DecodeImages(self.images.readers, network.backbone.recipe, size)
+        compute = ComputeFeatures(network, network.tools(), layout)
         batches = [self.missing[start : start + size] for start in range(0, len(self.missing), size)]
         places = (sent(self.images, rows) for rows in batches)
-        with closing(on_one_core_each(work, places, n_workers, engine)) as results:
+        with closing(decode_and_compute(decode, compute, places, network.device, n_workers, engine)) as results:
             for number, (rows, batch) in enumerate(zip(batches, results, strict=True), start=1):
-                if work.network is None:
-                    batch = computed(network, torch.from_numpy(batch.numbers), layout, batch.bad)
                 self.bad |= {int(rows[place]): reason for place, reason in batch.bad.items()}
-                is_good = np.isin(np.arange(len(rows)), list(batch.bad), invert=True)
-                features = batch.numbers[: len(rows)][is_good]
-                self._check_finite(rows[is_good], features)
-                self.kept.add(self.ids[rows[is_good]], features)
+                good = np.setdiff1d(np.arange(len(rows)), list(batch.bad))
+                self._check_finite(rows[good], batch.features[good])
+                self.kept.add(self.ids[rows[good]], batch.features[good])
                 if self.views is not None and batch.records is not None:
-                    self.views.add(self.ids[rows[is_good]], batch.records[: len(rows)][is_good])
+                    self.views.add(self.ids[rows[good]], batch.records[good])
                 if number % PART_BATCHES == 0 or number == len(batches):
                     self.kept.flush()
                     refuse_bad_rows(self.max_bad, self.images, self.bad)

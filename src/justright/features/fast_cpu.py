@@ -12,8 +12,7 @@ import logging
 import sys
 import threading
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
@@ -70,48 +69,20 @@ class FastModule:
         """The outputs of the module, as new tensors."""
         if not hasattr(self._own, "request"):
             self._own.request = self._compiled.create_infer_request()
-        found = self._own.request.infer([np.ascontiguousarray(images.numpy())])
-        return tuple(torch.from_numpy(np.array(found[place])) for place in range(len(self._compiled.outputs)))
+        outputs = self._own.request.infer([np.ascontiguousarray(images.numpy())])
+        return tuple(torch.from_numpy(np.array(outputs[place])) for place in range(len(self._compiled.outputs)))
 
 
-_kept: OrderedDict[str, FastModule | None] = OrderedDict()
+_kept: dict[str, FastModule | None] = {}
 _compiling = threading.Lock()
-N_KEPT = 8
 
 
-class CompiledOnce:
-    """A fast module that is compiled at first use, and again when its tensors have changed.
-
-    Modules of the same name share one in a process, so copies of a network cost nothing.
-    """
-
-    def __init__(self) -> None:
-        self._seen: tuple[tuple[int, int], ...] = ()
-        self._fast: FastModule | None = None
-
-    def compiled(
-        self, module: nn.Module, example: Tensor, name: Callable[[], str], tensors: Iterable[Tensor]
-    ) -> FastModule | None:
-        """The module for batches of images like the example, or None if torch is to be used.
-
-        `name` identifies the computation by the bytes of `tensors`; it is called only when one of these was written to.
-        """
-        seen = tuple((tensor.data_ptr(), tensor._version) for tensor in tensors)
-        if seen == self._seen:
-            return self._fast
-        with _compiling:
-            key = name()
-            if key not in _kept:
-                _kept[key] = fast_module(module, example)
-            _kept.move_to_end(key)
-            while len(_kept) > N_KEPT:
-                _kept.popitem(last=False)
-            self._fast = _kept[key]
-            self._seen = seen
-        return self._fast
-
-    def __reduce__(self) -> tuple[type[CompiledOnce], tuple[()]]:
-        return CompiledOnce, ()
+def kept_module(name: str, module: nn.Module, example: Tensor) -> FastModule | None:
+    """`fast_module`, called once in a process for each name: copies of a network share the result."""
+    with _compiling:
+        if name not in _kept:
+            _kept[name] = fast_module(module, example)
+        return _kept[name]
 
 
 def fast_module(module: nn.Module, example: Tensor) -> FastModule | None:
@@ -123,15 +94,13 @@ def fast_module(module: nn.Module, example: Tensor) -> FastModule | None:
         expected = module(example)
     expected = expected if isinstance(expected, tuple) else (expected,)
     try:
-        made = FastModule(_compiled(openvino, module, example))
-        found = made(example)
+        fast = FastModule(_compiled(openvino, module, example))
+        outputs = fast(example)
     except Exception as error:  # it raises many kinds of errors for networks that it does not support
         _log.info("openvino cannot run this network, torch does: %s", str(error).partition("\n")[0])
         return None
-    is_same = all(
-        (one - other).abs().max() <= TOLERANCE * other.abs().max() for one, other in zip(found, expected, strict=True)
-    )
-    return made if is_same else None
+    errors = ((one - other).abs().max() / other.abs().max() for one, other in zip(outputs, expected, strict=True))
+    return fast if all(error <= TOLERANCE for error in errors) else None
 
 
 def _compiled(openvino: Any, module: nn.Module, example: Tensor) -> Any:

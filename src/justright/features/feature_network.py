@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any, TypeAlias
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -13,7 +12,6 @@ from torch import Tensor
 from justright.features.backbone import Backbone
 from justright.features.choices import Pooling, Precision
 from justright.features.cuts import Stored
-from justright.features.fast_cpu import CompiledOnce, FastModule, NetworkPart
 from justright.features.workers import tools
 from justright.utils.errors import DataError
 from justright.utils.types import Array
@@ -28,7 +26,6 @@ class FeatureNetwork:
     def __init__(self, backbone: Backbone, batch_size: int, precision: Precision, pooling: Pooling):
         self.backbone, self.batch_size, self.precision, self.pooling = backbone, batch_size, precision, pooling
         self.device = backbone.device
-        self._fast = CompiledOnce()
         self.dtype = "float32" if precision == "float32" else "float16"
         self.shape = self(torch.zeros(1, 3, backbone.recipe.resolution, backbone.recipe.resolution)).shape[1:]
 
@@ -49,18 +46,14 @@ class FeatureNetwork:
 
     def tools(self) -> dict[str, str]:
         """Device, runtime and versions that may change the last bits."""
-        fast = self._fast_suffix()
-        return tools(self.device, "torch" if fast is None else fast.name)
+        return tools(self.device, self.backbone.runtime if self.pooling == "class" else "torch")
 
     def __call__(self, batch: Batch) -> Features:
         """The features of a batch, as they are stored."""
-        if not len(batch):
-            return np.empty((0, *self.shape), self.dtype)
         half = None if self.precision == "float32" else getattr(torch, self.precision)
         # autocast keeps norms, softmax and sums in float32, which half precision needs
         with torch.inference_mode(), torch.autocast(self.device.type, half) if half else nullcontext():
-            features = self._features(batch.to(self.device, non_blocking=True))
-        return self._as_stored(features)
+            return self._as_stored(self.backbone(batch.to(self.device, non_blocking=True), self.pooling))
 
     @property
     def gives_views(self) -> bool:
@@ -71,31 +64,10 @@ class FeatureNetwork:
         """The features of a batch, with the same bits as without views, and the output of the frozen prefix."""
         with torch.inference_mode():
             stored = self.backbone.prefix(batch.to(self.device, non_blocking=True))
-            return self._as_stored(self._suffix(stored)), stored
+            return self._as_stored(self.backbone.suffix(stored)), stored
 
     def _as_stored(self, features: Tensor) -> Features:
         return features.float().cpu().numpy().astype(self.dtype)
-
-    def _features(self, batch: Tensor) -> Tensor:
-        if self._fast_suffix() is not None:
-            return self._suffix(self.backbone.prefix(batch))
-        return self.backbone(batch, self.pooling)
-
-    def _suffix(self, stored: Stored) -> Tensor:
-        fast = self._fast_suffix()
-        return self.backbone.suffix(stored) if fast is None else fast(stored[0])[0]
-
-    def _fast_suffix(self) -> FastModule | None:
-        """The part after the prefix, if a faster runtime computes both."""
-        backbone = self.backbone
-        is_plain = self.pooling == "class" and self.precision == "float32" and self.device.type == "cpu"
-        if not is_plain or backbone.runtime == "torch":
-            return None
-        tensors = [*backbone.model.parameters(), *backbone.model.buffers()]
-        height_width_channels = backbone.stored_shapes[0]
-        example = torch.randn(2, *height_width_channels, generator=torch.Generator().manual_seed(0))
-        suffix = NetworkPart(backbone.model, lambda stored: backbone.cut.suffix((stored,)))
-        return self._fast.compiled(suffix, example, lambda: f"suffix of {backbone.fingerprint}", tensors)
 
 
 def usable(device: str) -> str:

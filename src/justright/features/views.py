@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from justright.features.cache import Ids
 from justright.features.choices import BATCH_SIZE, BankPrecision
 from justright.features.cuts import Stored
 from justright.utils.errors import BadImageError, DataError
-from justright.utils.parallel import n_cores
+from justright.utils.parallel import in_threads, n_cores
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 
@@ -45,35 +45,25 @@ class ViewDrawer:
     recipe: ImageRecipe
     seed: int
 
-    def one_of_each(self, images: ImageSet, rows: Sequence[int], numbers: Sequence[int], n_threads: int) -> Batch:
+    def draw(self, images: ImageSet, rows: Sequence[int], numbers: Sequence[int], n_threads: int = 0) -> Batch:
         """One view of each row, with the number given for it. A row that occurs twice is decoded once."""
-        with ThreadPoolExecutor(n_threads) as threads:
-            distinct = list(dict.fromkeys(rows))
-            decoded = threads.map(lambda row: _decode(images, row, row), distinct)
-            pixels = dict(zip(distinct, decoded, strict=True))
-            ids = [images.table["id"][row].as_py() for row in rows]
-            return torch.stack(list(threads.map(self._draw, [pixels[row] for row in rows], ids, numbers)))
+        distinct = list(dict.fromkeys(rows))
+        pixels = dict(zip(distinct, in_threads(partial(_decode, images), distinct, n_threads), strict=True))
 
-    def all_of_each(self, images: ImageSet, rows: Sequence[int], numbers: Sequence[int]) -> list[Batch]:
-        """Each view of `numbers` of all images, one batch per number; errors name the images by `rows`."""
-        ids = images.table["id"].to_pylist()
-        decoded = [(_decode(images, place, row), ids[place]) for place, row in enumerate(rows)]
-        return [torch.stack([self._draw(*image, number) for image in decoded]) for number in numbers]
+        def view(place: int) -> Tensor:
+            row, number = rows[place], numbers[place]
+            image_id = images.table["id"][row].as_py()
+            return draw_view(pixels[row], self.transform, self.recipe, seed=self.seed, image_id=image_id, view=number)
 
-    def _draw(self, pixels: Pixels, image_id: str, number: int) -> Tensor:
-        return draw_view(pixels, self.transform, self.recipe, seed=self.seed, image_id=image_id, view=number)
+        return torch.stack(list(in_threads(view, range(len(rows)), n_threads)))
 
 
-def _decode(images: ImageSet, place: int, row: int) -> Pixels:
+def _decode(images: ImageSet, row: int) -> Pixels:
     try:
-        return to_pixels(images.image(place))
+        return to_pixels(images.image(row))
     except BadImageError as error:
-        raise BadImageError(
-            f"image {row}: {error.problem}",
-            error.kind,
-            expected=error.expected,
-            advice="leave it out: take the good rows alone",
-        ) from error
+        advice = "leave it out: take the good rows alone"
+        raise BadImageError(error.problem, error.kind, expected=error.expected, advice=advice) from error
 
 
 def record_type(names: Sequence[str], shapes: Sequence[tuple[int, ...]], precision: BankPrecision) -> np.dtype[np.void]:
@@ -172,7 +162,7 @@ class FreshViews(Views):
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Draw the views now and apply the prefix."""
-        drawn = self.drawer.one_of_each(self.images, rows.tolist(), views.tolist(), n_cores())
+        drawn = self.drawer.draw(self.images, rows.tolist(), views.tolist(), n_cores())
         return self.backbone.prefix(drawn.to(self.backbone.device))
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:

@@ -7,7 +7,7 @@ processes.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from justright.utils.errors import JustrightError
 from justright.utils.parallel import Engine, threads
 
 Task = TypeVar("Task")
+Pixels = TypeVar("Pixels")
 Result = TypeVar("Result")
 
 
@@ -36,6 +37,26 @@ def _on_one_core(work: Callable[[Task], Result], task: Task) -> Result:
     return work(task)
 
 
+def decode_and_compute(
+    decode: Callable[[Task], Pixels],
+    compute: Callable[[Pixels], Result],
+    tasks: Iterable[Task],
+    device: torch.device,
+    n_workers: int,
+    engine: Engine | None = None,
+) -> Generator[Result, None, None]:
+    """Results in the order of the tasks. On a CPU workers do both; for another device they decode ahead."""
+    if device.type == "cpu":
+        yield from on_one_core_each(partial(_in_turn, decode, compute), tasks, n_workers, engine)
+        return
+    with closing(on_one_core_each(decode, tasks, n_workers, engine)) as decoded:
+        yield from map(compute, decoded)
+
+
+def _in_turn(decode: Callable[[Task], Pixels], compute: Callable[[Pixels], Result], task: Task) -> Result:
+    return compute(decode(task))
+
+
 @contextmanager
 def one_core_a_thread() -> Iterator[None]:
     """Let torch compute with one core per thread inside the block."""
@@ -51,8 +72,8 @@ def tools(device: torch.device, runtime: str = "torch") -> dict[str, str]:
     """Device and versions that may change the last bits of a result."""
     is_cuda = device.type == "cuda"
     chip = torch.cuda.get_device_name(device) if is_cuda else torch.backends.cpu.get_cpu_capability()
-    found = {"device": f"{device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
-    return found if runtime == "torch" else found | {"runtime": runtime}
+    versions = {"device": f"{device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
+    return versions if runtime == "torch" else versions | {"runtime": runtime}
 
 
 def refuse_other_tools(here: Mapping[str, str], expected: Mapping[str, str]) -> None:

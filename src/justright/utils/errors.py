@@ -1,4 +1,4 @@
-"""The few errors a user can meet. Each states the problem, what was expected and what to try."""
+"""Errors for users. Each states the problem, what was expected and what to try."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from enum import StrEnum
 
 
 class JustrightError(Exception):
-    """Something the user can mend.
-
-    The command line prints it without a traceback and exits with 1.
-    """
+    """A problem that the user can fix. The command line prints it without a traceback and exits with 1."""
 
     def __init__(self, problem: str, *, expected: str = "", advice: str = ""):
         self.problem = problem
@@ -20,15 +17,15 @@ class JustrightError(Exception):
 
 
 class DataError(JustrightError):
-    """Images, labels or a table of them are not what they should be."""
+    """Images, labels or a table of them are invalid."""
 
 
 class MissingDataError(DataError):
-    """A file that a data set needs is not there."""
+    """A file does not exist."""
 
 
 class BadKind(StrEnum):
-    """Why an image cannot be used, in a word that files keep; `code` is the same for a column of codes."""
+    """Why an image cannot be used, as files store it."""
 
     EMPTY = "empty"
     NOT_AN_IMAGE = "not an image"
@@ -40,12 +37,12 @@ class BadKind(StrEnum):
 
     @property
     def code(self) -> str:
-        """The word as a code, such as not_an_image."""
+        """The kind as an identifier, such as not_an_image."""
         return self.name.lower()
 
 
 class BadImageError(DataError):
-    """One image cannot be used; `kind` says why: unreadable, truncated, too large, no image at all, ..."""
+    """One image cannot be used; `kind` is the reason."""
 
     def __init__(self, problem: str, kind: BadKind = BadKind.UNREADABLE, *, expected: str = "", advice: str = ""):
         super().__init__(problem, expected=expected, advice=advice)
@@ -53,8 +50,8 @@ class BadImageError(DataError):
 
 
 class DegenerateError(JustrightError):
-    """Input from which no answer can be computed: nothing in it, or everything in it alike."""
+    """Valid input without an answer: it is empty, or all of it is alike."""
 
 
 class NothingSelectedError(DegenerateError):
-    """A selector that leaves out every class."""
+    """A selector leaves out every class."""

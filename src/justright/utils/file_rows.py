@@ -1,4 +1,4 @@
-"""Rows of a file by name: shards that cost nothing to send, and are read where they are needed."""
+"""References to rows of a file: cheap to send to a worker, which reads them itself."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ class FileRows:
         return np.array(rows, dtype=dtype or rows.dtype, copy=copy)
 
     def __getitem__(self, key: Any) -> Array:
-        """Some rows, as of an array; what holds none of them is not read."""
+        """Some rows, as of an array; shards without any of them are not read."""
         wanted, place = np.unique(np.arange(len(self))[key], return_inverse=True)
-        found = [np.empty((0, *self.shape[1:]), self.dtype)]
+        parts = [np.empty((0, *self.shape[1:]), self.dtype)]
         for start in range(0, len(self), SHARD_ROWS):
             own = wanted[(wanted >= start) & (wanted < start + SHARD_ROWS)]
             if len(own):
                 near = self.part(int(own[0]), int(own[-1]) + 1)
-                found.append(np.asarray(near)[own - own[0]])
-        return np.concatenate(found)[place]
+                parts.append(np.asarray(near)[own - own[0]])
+        return np.concatenate(parts)[place]
 
     def part(self, start: int, stop: int) -> FileRows:
         """The rows from `start` on, up to `stop`."""
@@ -70,7 +70,7 @@ class FileRows:
 
 
 def row_shards(array: ArrayLike, n_rows: int = SHARD_ROWS) -> list[ArrayLike]:
-    """An array in order, `n_rows` rows a shard; what is a memory map of a file becomes `FileRows` of it.
+    """Cut an array into shards of `n_rows` rows; a memory map becomes `FileRows` of its file.
 
     For the features of a store and whatever is aligned with them:
 

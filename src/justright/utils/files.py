@@ -53,7 +53,7 @@ def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
     """Write to the path this yields; on leaving without an error it takes the place of `path` at once.
 
     A reader sees the old file or the new one, never half of it. After an error nothing has changed. Without
-    `is_flushed` a power cut may leave it empty: for thousands of files that can be made again.
+    `is_flushed` a power failure may leave it empty: for thousands of files that can be recreated.
     """
     temporary = temporary_of(path)
     try:
@@ -69,22 +69,21 @@ def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
 
 def expect_writable(path: Path) -> None:
     """Raise OSError if a file or folder cannot be created at this path."""
-    above = next((each for each in (path, *path.parents) if each.is_dir()), Path())
-    in_the_way = next((each for each in path.parents if each.exists() and not each.is_dir()), None)
-    if in_the_way is not None:
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(in_the_way))
+    above = existing(path if path.is_dir() else path.parent)
+    if not above.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(above))
     if not os.access(above, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(above))
 
 
 def temporary_of(path: Path) -> Path:
-    """A new name beside a path, which no other process and no other call has."""
+    """A unique name beside a path."""
     return path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
 
 
 @contextmanager
 def _created(path: Path) -> Iterator[None]:
-    """Make an empty file and hold a lock on it, so that no other process takes it for a leftover."""
+    """Create an empty file and lock it, so that no other process deletes it as a leftover."""
     file = locked_file(path)
     assert file is not None
     try:
@@ -96,7 +95,7 @@ def _created(path: Path) -> Iterator[None]:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Temporary files in this folder and below whose process has ended before it could delete them.
+    """Temporary files in this folder and below that a killed process left.
 
     Without locks, as on Windows, they are those older than `ABANDONED` seconds.
     """
@@ -136,7 +135,7 @@ def bytes_of(*paths: Path) -> int:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    """All files, while other processes may remove folders of them."""
+    """All files; other processes may remove folders meanwhile."""
     return (Path(inside, name) for inside, _, names in os.walk(folder) for name in names)
 
 
@@ -156,9 +155,9 @@ def parsed_json(text: str | bytes) -> Any:
 
 @cache
 def reader_of(kind: Any) -> Callable[[Any], Any]:
-    """What checks plain values, such as those of JSON, and makes an object of a type of them.
+    """A function that validates plain values, such as those of JSON, and converts them to a type.
 
-    Remembered, for it takes longer to make than to use.
+    Cached, because it takes longer to create than to use.
     """
     from pydantic import TypeAdapter
 

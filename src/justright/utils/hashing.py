@@ -67,7 +67,7 @@ def signed(value: Mapping[str, Any]) -> dict[str, Any]:
 def verified(value: Mapping[str, Any]) -> dict[str, Any]:
     """A signed value without its checksum; ValueError if the checksum is missing or does not match."""
     plain = {name: part for name, part in value.items() if name != SIGNATURE}
-    with suppress(RecursionError):  # nobody signed that
+    with suppress(RecursionError):  # nested too deeply to have been signed
         if value.get(SIGNATURE) == hash_value(plain):
             return plain
     raise ValueError("its checksum does not match: it was changed or damaged")

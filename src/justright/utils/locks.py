@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 try:
     import fcntl
-except ImportError:  # Windows, which refuses to delete or replace open files
+except ImportError:  # Windows, which does not delete or replace open files anyway
     fcntl = None  # type: ignore[assignment]
 
 HAS_LOCKS = fcntl is not None  # whether `lock_file` locks

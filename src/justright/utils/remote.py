@@ -27,27 +27,27 @@ class RemotePath:
     def is_file(self) -> bool:
         """Whether there is such a file."""
 
-        def asked(files: Any, path: str) -> bool:
+        def is_file_in(files: Any, path: str) -> bool:
             try:
-                return bool(files.info(path)["type"] == "file")  # `isfile` would take whatever fails for a no
+                return bool(files.info(path)["type"] == "file")  # `isfile` would be False for any error
             except FileNotFoundError:
                 return False
 
-        return self._ask(asked)
+        return self._call(is_file_in)
 
     exists = is_file  # a store of objects has no folders
 
     def size(self) -> int:
         """Bytes of the file."""
-        return self._ask(lambda files, path: int(files.size(path)))
+        return self._call(lambda files, path: int(files.size(path)))
 
     def open(self, mode: str = "rb") -> Any:
         """The file, to be read piece by piece."""
-        return self._ask(lambda files, path: files.open(path, mode))
+        return self._call(lambda files, path: files.open(path, mode))
 
     def read_bytes(self, start: int | None = None, stop: int | None = None) -> bytes:
         """The file, or some of its bytes."""
-        return self._ask(lambda files, path: files.cat_file(path, start=start, end=stop))
+        return self._call(lambda files, path: files.cat_file(path, start=start, end=stop))
 
     def read_text(self, encoding: str = "utf-8") -> str:
         """The file as text."""
@@ -55,18 +55,19 @@ class RemotePath:
 
     def put(self, file: Path) -> None:
         """Copy a file of this machine to here."""
-        self._ask(lambda files, path: (files.makedirs(files._parent(path), exist_ok=True), files.put_file(file, path)))
+        self._call(lambda files, path: (files.makedirs(files._parent(path), exist_ok=True), files.put_file(file, path)))
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Delete the file."""
         if not missing_ok or self.is_file():
-            self._ask(lambda files, path: files.rm_file(path))
+            self._call(lambda files, path: files.rm_file(path))
 
-    def _ask(self, question: Callable[[Any, str], T]) -> T:
+    def _call(self, function: Callable[[Any, str], T]) -> T:
+        """Call a function with the file system and the path in it; any error becomes a DataError."""
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
 
         try:
-            return question(*url_to_fs(self.address))
+            return function(*url_to_fs(self.address))
         except ImportError as error:  # says which package: "Install s3fs to access S3"
             raise DataError(
                 f"{self.address}: {error}", expected="the package that knows this kind of address", advice="install it"

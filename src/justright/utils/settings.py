@@ -1,6 +1,6 @@
-"""Settings as fields of a dataclass: default, what they are for and what they may be stand in one place.
+"""Settings as fields of a dataclass, each with its default, help text and range.
 
-From there `check_ranges` checks them and the command line makes its options and help texts.
+`check_ranges` validates them, and the command line makes its options and help texts from them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from justright.utils.errors import JustrightError
 
 @dataclass(frozen=True)
 class Range:
-    """What a setting may be: a test, the same in words, and the words to choose from if there are any."""
+    """Allowed values of a setting: a test, its description, and the choices if there are any."""
 
     allows: Callable[[Any], bool]
     expected: str
@@ -35,7 +35,7 @@ def at_least(least: int, kind: type = int) -> Range:
 
 
 def one_of(*choices: str) -> Range:
-    """One of some words."""
+    """One of these words."""
     return Range(lambda value: value in choices, f"one of {', '.join(choices)}", choices)
 
 
@@ -66,12 +66,12 @@ def setting(default: Any, about: str = "", allowed: Range = ANYTHING) -> Any:
 
 
 def check_ranges(config: Any, error: type[JustrightError] = JustrightError) -> None:
-    """Raise at the first setting of a dataclass whose value cannot be."""
+    """Raise for the first setting of a dataclass that is out of its range."""
     for each in fields(config):
         allowed, value = each.metadata.get("allowed", ANYTHING), getattr(config, each.name)
         try:
             is_fine = allowed.allows(value)
-        except (TypeError, ValueError, LookupError, AttributeError):  # a word or a list where a number should be
+        except (TypeError, ValueError, LookupError, AttributeError):  # text or a list instead of a number
             is_fine = False
         if not is_fine:
             raise error(f"{each.name} is {value!r}", expected=allowed.expected)
@@ -79,10 +79,10 @@ def check_ranges(config: Any, error: type[JustrightError] = JustrightError) -> N
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """Nested settings as one level: {"config": {"rate": 1}} becomes {"config.rate": 1}."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in values.items():
-        found |= flat(value, f"{above}{name}.") if isinstance(value, Mapping) else {f"{above}{name}": value}
-    return found
+        result |= flat(value, f"{above}{name}.") if isinstance(value, Mapping) else {f"{above}{name}": value}
+    return result
 
 
 def is_whole_number(value: Any, kind: type = Integral) -> bool:

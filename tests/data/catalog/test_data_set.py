@@ -24,7 +24,7 @@ def shells(tmp_path):
             Image.new("RGB", (8, 8)).save(tmp_path / part / species / "1.png")
     example("data set")
     yield tmp_path
-    DATA_SETS.remove("shells")
+    del DATA_SETS["shells"]
 
 
 def test_added_data_set_opens_by_name_and_folder(shells):

