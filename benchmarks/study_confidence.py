@@ -26,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from justright import CombinedCounter, SemiSupKMeans
 from justright.data.parquet import read_parquet
 from justright.discovery.evidence import COEFFICIENTS, INTERCEPT, NAMES
-from justright.discovery.joint import Seen, joint_answer
+from justright.discovery.joint import Inputs, joint_answer
 from justright.evaluation import Counts, match_counts
 from justright.evaluation.calibration import calibration
 from justright.geometry import unit_rows
@@ -141,20 +141,22 @@ def answer(
     method = SemiSupKMeans(n_clusters=n_categories, n_init=2, seed=0).fit(z, known)
     centroids = np.stack([z[method.labels_ == k].sum(axis=0) for k in range(n_categories)])
     probability = softmax(z @ unit_rows(centroids).T / TEMPERATURE, axis=1).astype(np.float32)
-    seen = Seen(labeled, [labeled], [probability[: len(labeled)]])
+    inputs = Inputs(labeled, [labeled], [probability[: len(labeled)]])
 
-    def target_at(rows: np.ndarray) -> Seen:
-        return Seen(target[rows], [target[rows]], [probability[len(labeled) + rows]])
+    def target_at(rows: np.ndarray) -> Inputs:
+        return Inputs(target[rows], [target[rows]], [probability[len(labeled) + rows]])
 
     given = np.full(len(target), UNLABELED)
     of_k = {"below": below, "k_width": k_width}
-    _, found = joint_answer(seen, labels, target_at, given, n_categories, TEMPERATURE, is_trained=False, **of_k)
+    _, found = joint_answer(inputs, labels, target_at, given, n_categories, TEMPERATURE, is_trained=False, **of_k)
     return found.category, found.evidence
 
 
 def fitted(problems: Sequence[Known]) -> Fitted:
     """Logistic regression on the evidence for all images."""
-    evidence, is_right = (np.concatenate([getattr(each, name) for each in problems]) for name in ("evidence", "is_right"))
+    evidence, is_right = (
+        np.concatenate([getattr(each, name) for each in problems]) for name in ("evidence", "is_right")
+    )
     size = [len(each.is_right) for each in problems]
     weight = np.repeat([IMAGES_PER_PROBLEM * each.weight / n for each, n in zip(problems, size, strict=True)], size)
     mean, spread = evidence.mean(axis=0), evidence.std(axis=0)
@@ -190,7 +192,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"INTERCEPT = {found.intercept:.3f}")
     for name, value in zip(NAMES, found.coefficients, strict=True):
         print(f'    "{name}": {value:.3f},')
-    without = {source: fitted([each for each in problems if each.source != source]) for source in {r.source for r in runs}}
+    without = {
+        source: fitted([each for each in problems if each.source != source]) for source in {r.source for r in runs}
+    }
     lines = [line_of(run, without[run.source]) for run in runs]
     print("| " + " | ".join(lines[0]) + " |\n" + "|---" * len(lines[0]) + "|")
     for line in lines:
