@@ -100,7 +100,7 @@ def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0,
     folder.save_about(
         {
             "command": "justright discover --labeled greek --pool braille --target photos --out run",
-            "asked": {"target": "photos", "pool": "braille", "labeled": "greek"},
+            "request": {"target": "photos", "pool": "braille", "labeled": "greek"},
             "method": "simgcd",
             "selector": "beta",
             "seed": seed,

@@ -67,7 +67,7 @@ def test_example_option_is_documented_recorded_and_validated(with_option, tmp_pa
     said = json.loads(done.stdout)
     assert [each["weight"] for each in said["classes"]] == [0, 1, 1]
     assert said["classes"][0]["reason"] == "left out: too few images"
-    assert "min_images=5" in said["asked"]["selector"]
+    assert "min_images=5" in said["request"]["selector"]
 
     assert "random-large: classes with fewer images are left out (1)." in " ".join(
         CliRunner().invoke(main, ["select", "--help"]).stdout.split()

@@ -31,10 +31,9 @@ from justright.runs.request import (
     with_published_settings,
 )
 from justright.runs.request_checks import check_problem, check_request
-from justright.runs.run_features import expect_network
 from justright.runs.run_folder import RunFolder
 from justright.runs.source_checks import copies_left_out, label_warnings, left_out_by_name, summary
-from justright.utils.context import current, notify, use
+from justright.utils.context import notify, use
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import ENGINES
 from justright.utils.progress import silent
@@ -165,7 +164,6 @@ def run_discovery(
     out, truth = Path(mkdtemp(prefix="justright-") if out is None else out), optional_path(truth)
     previous = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
     is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun started
-    is_of_vectors = has_vectors(target)
     sources = {"pool": [], "labeled": [], "target": ""} | dict(request or {})
     with ExitStack() as stack:
         if not is_first:
@@ -189,36 +187,24 @@ def run_discovery(
         own = joined(labeled)
         spec = with_published_settings(spec, target.datasets)
         name, why = VECTORS, "features that were given"
-        if not is_of_vectors:
+        if not has_vectors(target):
             name, why = resolve_backbone(backbone, device, spec.checkpoint, previous.get("backbone", ""))
         spec = replace(spec, backbone=name)
         problem = make_problem(pool, own, target, target_has_labels, max_per_class)
         check_problem(problem, spec, out, truth, max_bad)
         network = network_of(target, name, spec.checkpoint, device, spec.img_size)
-        if spec.features:
-            expect_network(spec.features, network)
         left_out = left_out_by_name(sources["labeled"], sources["pool"], [sources["target"]])
-        if left_out:
-            notify(f"{summary(left_out)}.")
         for images in (problem.pool.images, problem.target):
             processes.hash_together(images)
-        notes = label_warnings(problem.pool, target.classes.values() if target_has_labels else ())
-        for note in notes:
-            notify(f"Warning: {note}.")
+        warnings = label_warnings(problem.pool, target.classes.values() if target_has_labels else ())
         all_labeled = problem.pool.images
-        if drop_copies:
-            problem, n_copies = problem.without_copies()
-            if n_copies:
-                notify(f"{n_copies:,} labeled images are left out: they are images of the target too, byte for byte.")
-        else:
-            problem, copies = problem.with_given_labels(own)
-            n_copies, notes = copies.n_left_out, [*notes, *copies.notes]
-            if copies.n_given:
-                notify(f"{copies.n_given:,} images of the target are labeled images too: they keep their label.")
-            for note in copies.notes:
-                notify(f"{note}.")
+        problem, copies = problem.without_copies() if drop_copies else problem.with_given_labels(own)
+        messages = [f"{summary(left_out)}." if left_out else "", *(f"Warning: {each}." for each in warnings)]
+        messages += [copies.message, *(f"{note}." for note in copies.notes)]
         if spec.scale == "small" and is_trained(spec.method):
-            notify("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
+            messages.append("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
+        for message in filter(None, messages):
+            notify(message)
         files = {"truth": truth, "weights": spec.weights, "checkpoint": spec.checkpoint}
         about = sources | {name: path and str(path) for name, path in files.items()}
         about |= {"features": list(map(str, spec.features)), "network": why}
@@ -227,15 +213,13 @@ def run_discovery(
             spec,
             out,
             network,
-            about | {"copies left out": n_copies, "command": command},
+            about | {"copies left out": copies.n_left_out, "command": command},
             tensorboard=tensorboard,
             truth=truth,
-            engine=current().engine,
             left_out=left_out + copies_left_out(all_labeled, problem.pool.images),
             max_bad=max_bad,
-            doubts=notes,
-            checks_k=True,
-            is_announced=not (previous or is_of_vectors),
+            warnings=[*warnings, *copies.notes],
+            is_interactive=True,
         )
         return Result(run.all(is_owned=True))
 

@@ -138,8 +138,8 @@ def test_duplicates_are_found_by_content(tmp_path):
     Image.new("RGB", (16, 16)).save(tmp_path / "other" / "0.png")
     (tmp_path / "other" / "list.csv").write_text("path,id,label\n0.png,2,0\n")  # the id of an image of the target
     labeled = ImageSet.concat([open_images(file.parent / "labeled.csv"), open_images(tmp_path / "other" / "list.csv")])
-    problem, n_copies = make_problem([], labeled, open_images(file)).without_copies()
-    assert n_copies == 2
+    problem, copies = make_problem([], labeled, open_images(file)).without_copies()
+    assert copies.n_left_out == 2
     assert problem.pool.images.ids == ["2"]
 
 

@@ -34,7 +34,7 @@ def run(split, tmp_path_factory):
     out = tmp_path_factory.mktemp("run") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-        done = invoke([*asked(split, out), "--pool", str(split / "italic"), "--json"])
+        done = invoke([*discover_words(split, out), "--pool", str(split / "italic"), "--json"])
     return out, json.loads(done.stdout)
 
 
@@ -45,7 +45,7 @@ def invoke(words, exit_code=0):
     return done
 
 
-def asked(split, out) -> list[str]:
+def discover_words(split, out) -> list[str]:
     part = split / "split"
     return [
         *("discover", "--labeled", str(part / "labeled.parquet"), "--target", str(part / "target.parquet")),

@@ -13,11 +13,11 @@ from justright.features import automatic
 def test_a_suite_is_run_and_shown(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     (tmp_path / "tiny.toml").write_text(TINY)
-    asked = [str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "out")]
-    ran = CliRunner().invoke(main, ["benchmark", "run", *asked, "--only", "digits", "--json"])
+    words = [str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "out")]
+    ran = CliRunner().invoke(main, ["benchmark", "run", *words, "--only", "digits", "--json"])
     assert ran.exit_code == 0, ran.output
     assert [row["setting"] for row in json.loads(ran.stdout)["rows"]] == ["own"]
-    shown = CliRunner().invoke(main, ["benchmark", "show", *asked, "--figure", str(tmp_path / "suite.svg")])
+    shown = CliRunner().invoke(main, ["benchmark", "show", *words, "--figure", str(tmp_path / "suite.svg")])
     assert shown.exit_code == 0, shown.output
     assert "2 runs" in shown.stdout
     assert "<svg" in (tmp_path / "suite.svg").read_text()

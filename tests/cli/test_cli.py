@@ -120,8 +120,8 @@ def test_read_errors_are_named_and_no_message_is_empty():
 
 def completions(*words: str) -> list[str]:
     """What bash would be offered for the last word."""
-    asked = {"_JUSTRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["justright", *words])}
-    done = CliRunner().invoke(main, [], prog_name="justright", env=asked | {"COMP_CWORD": str(len(words))})
+    variables = {"_JUSTRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["justright", *words])}
+    done = CliRunner().invoke(main, [], prog_name="justright", env=variables | {"COMP_CWORD": str(len(words))})
     return [line.partition(",")[2] for line in done.stdout.splitlines()]
 
 

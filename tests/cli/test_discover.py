@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from tests.cli.conftest import asked, invoke
+from tests.cli.conftest import discover_words, invoke
 from tests.review.acting import act
 
 from justright.cli import main
@@ -46,7 +46,7 @@ def test_predictions_csv_has_class_names_and_can_be_evaluated(run, split):
 
 def quick(split, out, *more) -> list[str]:
     """A run without training."""
-    return [*asked(split, out)[:-12], "--method", "kmeans", "--no-report", "--json", "--out", str(out), *more]
+    return [*discover_words(split, out)[:-12], "--method", "kmeans", "--no-report", "--json", "--out", str(out), *more]
 
 
 def call(split, out, *more) -> tuple[dict, str]:
@@ -137,15 +137,15 @@ def test_preset_paper_is_one_option(split, tmp_path, home):
 
 
 def test_auto_explains_its_choice_and_diagnoses_once(split, tmp_path, home):
-    asked_for = ("--pool", str(split / "italic"), "--selector", "auto")
-    found, _ = call(split, tmp_path / "run", *asked_for)
+    with_auto = ("--pool", str(split / "italic"), "--selector", "auto")
+    found, _ = call(split, tmp_path / "run", *with_auto)
     assert found["notes"][0].startswith("auto: Take ")
     path = tmp_path / "run" / "diagnosis.json"
     written = path.stat().st_mtime_ns
     assert json.loads(path.read_text())["winner"] in {"own", "none", "cui", "bins", "beta"}
-    assert call(split, tmp_path / "run", *asked_for)[0]["notes"] == found["notes"]
+    assert call(split, tmp_path / "run", *with_auto)[0]["notes"] == found["notes"]
     assert path.stat().st_mtime_ns == written
-    done = invoke(quick(split, tmp_path / "run", *asked_for, "--alpha", "2"), 1)
+    done = invoke(quick(split, tmp_path / "run", *with_auto, "--alpha", "2"), 1)
     assert "--selector auto together with --alpha" in done.output
 
 
@@ -208,7 +208,7 @@ def test_resume_keeps_automatic_choices(split, tmp_path, home, monkeypatch):
     assert "Network: glyph_vit (it is here)." in done.stderr
     assert "44 labeled images take long." in done.stderr
     about = RunFolder(tmp_path / "run").about
-    assert (about["spec"]["backbone"], about["asked"]["network"]) == ("glyph_vit", "auto: it is here")
+    assert (about["spec"]["backbone"], about["request"]["network"]) == ("glyph_vit", "auto: it is here")
     monkeypatch.setattr(automatic, "choose_backbone", chosen("dinov2_vitb14"))
     monkeypatch.setattr(automatic, "choose_device", chosen("cuda"))
     done = invoke(words)
@@ -242,7 +242,7 @@ def test_without_any_label_all_categories_are_new(split, tmp_path, home, more):
 
 
 def test_unknown_setting_raises_with_the_known_ones(split, tmp_path):
-    done = invoke([*asked(split, tmp_path / "run"), "--set", "nonsense=1"], 1)
+    done = invoke([*discover_words(split, tmp_path / "run"), "--set", "nonsense=1"], 1)
     assert "no setting 'nonsense'" in done.output
     assert "learning_rate" in done.output
 

@@ -41,7 +41,7 @@ def test_text_output_has_a_table_and_cheaper_options():
     for word in (
         "extract",
         "estimate",
-        "bank",
+        "views",
         "train",
         "of memory",
         "steps of training",
@@ -55,7 +55,7 @@ def test_text_output_has_a_table_and_cheaper_options():
 def test_disk_and_time_grow_linearly():
     few, many = (json.loads(planned("--target", n, "--json"))["stages"] for n in ("10000", "10000000"))
     for stage, larger in zip(few, many, strict=True):
-        if stage["name"] in ("extract", "bank"):
+        if stage["name"] in ("extract", "views"):
             assert larger["disk"] == 1000 * stage["disk"]
             assert larger["seconds"] == pytest.approx(1000 * stage["seconds"])
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from PIL import Image
-from tests.cli.conftest import asked, invoke
+from tests.cli.conftest import discover_words, invoke
 
 from justright.cli import main
 from justright.data import open_images
@@ -29,7 +29,7 @@ def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monke
     assert len(rows) == 22 * 8
     kinds = [row["kind"] for row in rows]
     assert set(kinds) <= {"known", "discovered", "neither"}
-    assert 0.05 < kinds.count("neither") / len(kinds) < 0.2, "about the share that was asked for"
+    assert 0.05 < kinds.count("neither") / len(kinds) < 0.2, "about the share that was discover_words for"
     assert all(0 < float(row["confidence"]) <= 1 for row in rows)
     assert network.stat().st_size > 100_000
 
@@ -110,7 +110,7 @@ def test_predict_keeps_run_results_and_classifies_new_images(how, split, tmp_pat
     shutil.copytree(split / "hebrew", moved)
     (moved / "more").mkdir()
     Image.new("RGB", (32, 32), "white").save(moved / "more" / "new.png")
-    call(*asked(split, run), "--method", *how)
+    call(*discover_words(split, run), "--method", *how)
     call("predict", run, moved, "--out", tmp_path / "p.parquet")
     before, found = of_images(run / "predictions.parquet"), of_images(tmp_path / "p.parquet")
     assert {path: found[path] for path in before} == before

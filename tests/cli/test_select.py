@@ -263,7 +263,7 @@ def test_nearly_zero_weights_warn_once_with_options(stores, more):
     assert done.code == 0, done.err
     assert "below" not in done.out
     told = [line for line in done.err.splitlines() if "below" in line]
-    advice = "try --domain affine or --normalize mean"
+    advice = "try --domain affine or --normalize mean (in Python domain='affine' or normalize='mean')"
     assert told == [f"Note: 100% of the weights are below 0.001: labels will hardly count; {advice}."]
     if more:
         assert json.loads(done.out)["selector"] == "beta"
@@ -275,7 +275,7 @@ def test_library_warns_once(stores, caplog):
     with caplog.at_level(logging.WARNING):
         BetaSelector(20.0, 1.0, reduction="median").fit(table.features, table.labels, target.features)
     (record,) = caplog.records
-    assert "try domain='affine' or normalize='mean'" in record.getMessage()
+    assert "in Python domain='affine' or normalize='mean'" in record.getMessage()
 
 
 def test_stores_are_read_from_an_address(call, stores, tmp_path, monkeypatch):

@@ -99,7 +99,7 @@ def test_removed_selector_has_no_options():
 def test_selector_gets_options_and_seed():
     made = make_selector("bins", {"n_clusters": 5, "discard": False}, seed=7)
     assert isinstance(made, BinsSelector)
-    assert repr(made) == "BinsSelector(n_clusters=5, discard=False, seed=7)"
+    assert repr(made) == "BinsSelector(n_clusters=5, seed=7, discard=False)"
     assert make_selector("none", {"n_clusters": 5}, seed=7).get_params() == {}
 
 

@@ -39,7 +39,7 @@ def test_a_hierarchy_is_semi_supervised_k_means_at_every_level():
         np.testing.assert_array_equal(found.labels[level], expected)
 
 
-def test_labels_belong_to_their_images_in_whatever_order_these_come():
+def test_labels_follow_the_order_of_images():
     x, _, labels = blobs(noise=0.05)
     order = np.random.default_rng(1).permutation(len(x))
     here, there = hierarchy(x, labels, 8, seed=0), hierarchy(x[order], labels[order], 8, seed=0)

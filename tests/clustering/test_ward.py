@@ -27,7 +27,7 @@ def test_agrees_with_mean_shift_written_as_loops(n_neighbors, share):
     np.testing.assert_allclose(mean_shifted(x, n_neighbors, share), shifted_as_loops(x, n_neighbors, share))
 
 
-def test_nobody_sees_a_row_that_has_moved_already():
+def test_neighbors_are_taken_before_any_row_moves():
     x, _ = unit_blobs(n_images=50)
     order = np.random.default_rng(0).permutation(len(x))
     np.testing.assert_allclose(mean_shifted(x[order], 4, 0.5), mean_shifted(x, 4, 0.5)[order])
@@ -82,6 +82,6 @@ def test_each_merge_is_the_cheapest_one():
         assert {frozenset(np.flatnonzero(found == n).tolist()) for n in range(k)} == set(map(frozenset, groups))
 
 
-def test_equal_images_are_cut_into_as_many_clusters_as_asked():
+def test_equal_images_are_cut_into_the_requested_number_of_clusters():
     assert len(set(cut_tree(ward_merges(np.ones((6, 3))), 4).tolist())) == 4
     assert cut_tree(ward_merges(np.ones((1, 3))), 1).tolist() == [0]

@@ -68,11 +68,11 @@ def test_run_hashes_and_decodes_each_file_once(tmp_path, openings, monkeypatch):
     openings.clear()
     sets = {part: open_images(tmp_path / part) for part in ("labeled", "pool", "target")}
     problem = make_problem([sets["pool"]], sets["labeled"], sets["target"])
-    problem, n_copies = problem.without_copies()
+    problem, copies = problem.without_copies()
     spec = RunSpec(method="kmeans", selector="none", scale="small", backbone="glyph_vit", n_target=12, settings={})
     Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit")).all()
     files = [str(path) for part in sets for path in (tmp_path / part).rglob("*.png")]
-    assert n_copies == 0
+    assert copies.n_left_out == 0
     assert len(files) == 72
     # hashed, then decoded once, for frozen features and plain views together
     assert {openings[file] for file in files} == {2}

@@ -97,7 +97,7 @@ def test_outliers_fit_no_category(split, backbone, bank):
     assert method.predict(split.unlabeled, neither=0.2).is_neither.mean() == pytest.approx(0.2, abs=0.1)
 
 
-def test_the_order_of_labeled_images_does_not_matter_to_clusters(split, backbone, bank):
+def test_clusters_do_not_depend_on_the_order_of_labeled_images(split, backbone, bank):
     order = np.random.default_rng(0).permutation(len(split.labeled))
     shuffled = Split(split.labeled.take(order), split.unlabeled, split.classes)
     first, second = (learned("kmeans", each, backbone, bank) for each in (split, shuffled))
@@ -106,7 +106,7 @@ def test_the_order_of_labeled_images_does_not_matter_to_clusters(split, backbone
 
 
 @pytest.mark.parametrize("name", ["kmeans", "simgcd"])
-def test_labels_need_not_follow_each_other(name, backbone, bank):
+def test_labels_may_have_gaps(name, backbone, bank):
     split = drawn_split(old=(5, 40, 17), new=(3, 99))
     method = learned(name, split, backbone, bank, **one_epoch(name))
     assert method.known_labels_ == (5, 17, 40)

@@ -145,12 +145,6 @@ def test_changed_settings_are_listed():
     check_same_settings(before, before, Path())
 
 
-def test_removed_setting_at_its_default_is_ignored():
-    check_same_settings({"config": {"known_scale": 0.0}}, {}, Path())
-    with pytest.raises(DataError, match="known_scale"):
-        check_same_settings({"config": {"known_scale": 2.0}}, {}, Path())
-
-
 def test_only_leftovers_of_dead_processes_are_removed(tmp_path):
     path = tmp_path / "step-000000001.safetensors"
     left = left_by_a_dead_process(path)

@@ -28,19 +28,19 @@ def learner_of(split, backbone, **more):
     return CMSLearner(backbone, config_of("cms", **more), batches, torch.Generator().manual_seed(0))
 
 
-def test_settings_of_the_public_scripts_are_the_defaults():
+def test_defaults_match_the_public_scripts():
     config = CMSConfig()
     assert (config.n_neighbors, config.shift, config.temperature_unsup, config.n_out) == (8, 0.5, 0.25, 768)
     assert (config.learning_rate, config.floor_share, config.supervised_share) == (0.05, 5e-3, 0.35)
 
 
-def test_the_scale_of_the_paper_clusters_projections_as_published():
+def test_paper_scale_clusters_projections():
     assert CMSConfig().cluster_by == "features"
     assert CMSConfig().exact().cluster_by == "projections"
 
 
 @pytest.mark.parametrize(("n_out", "dim"), [(None, 8), (20, 20)])
-def test_the_memory_holds_unit_projections_of_two_views_of_every_image(n_out, dim, split, backbone, bank):
+def test_memory_holds_unit_projections_of_two_views(n_out, dim, split, backbone, bank):
     data, learner = data_of(split), learner_of(split, backbone, n_out=n_out)
     views = open_views(backbone, data.images, bank, transform="weak", views=3, precision="float32")
     learner.begin_epoch(4, {"weak": views})
@@ -59,7 +59,7 @@ def test_the_memory_holds_unit_projections_of_two_views_of_every_image(n_out, di
     assert not torch.equal(learner.memory, before)
 
 
-def test_the_loss_reads_the_memory(split, backbone):
+def test_loss_uses_the_memory(split, backbone):
     learner = learner_of(split, backbone)
     learner.memory.copy_(torch.nn.functional.normalize(torch.randn(learner.memory.shape), dim=1))
     z, labels = torch.randn(2, 6, 8), torch.tensor([0, 1, 0, -1, -1, 1])
@@ -68,7 +68,7 @@ def test_the_loss_reads_the_memory(split, backbone):
     assert parts.total == expected.total
 
 
-def test_within_an_epoch_the_memory_stays_and_a_resumed_run_has_it(
+def test_memory_is_constant_within_an_epoch_and_restored_on_resume(
     split, backbone, bank, uninterrupted, tmp_path, saved_often, monkeypatch
 ):
     begun, begin = [], CMSLearner.begin_epoch

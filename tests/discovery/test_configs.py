@@ -139,13 +139,13 @@ def test_published_settings_are_the_defaults():
     assert (gcd.decay_vectors, xcon.decay_vectors, simgcd.decay_vectors) == (True, True, False)
 
 
-def test_the_small_form_is_lighter_for_trained_methods_alone():
+def test_small_settings_change_trained_methods_only():
     assert KMeansConfig().small() == KMeansConfig(directions="auto")
     config = XConConfig().small()
     assert (config.n_epochs, config.hidden_dim, config.out_dim, config.n_out) == (None, 512, 128, None)
 
 
-def test_the_small_form_changes_both_trainings_of_mugcd():
+def test_small_settings_change_both_trainings_of_mugcd():
     config = MuGCDConfig().small().with_settings({"n_epochs": 20}).fitted(1000, 10)
     assert (config.n_epochs, config.n_warmup, config.hidden_dim) == (20, 4, 512)
     assert (config.stage1.n_epochs, config.stage1.hidden_dim, config.stage1.n_out) == (20, 512, None)
@@ -207,10 +207,3 @@ def test_stage1_minutes_are_subtracted_from_the_total(settings, expected):
 def test_stage1_gets_at_most_the_total_time():
     with pytest.raises(JustrightError, match=r"(?s)12 minutes for the first training, 10 for both.*share"):
         MuGCDConfig().with_settings({"minutes": 10.0, "stage1": {"minutes": 12.0}})
-
-
-def test_removed_settings_of_old_runs_are_ignored():
-    assert SimGCDConfig().with_settings({"refresh": 0.0, "n_epochs": 3}) == SimGCDConfig(n_epochs=3)
-    assert MuGCDConfig().with_settings({"stage1": {"refresh": 0.0}}) == MuGCDConfig()
-    with pytest.raises(JustrightError, match="no setting 'refresh'"):
-        SimGCDConfig().with_settings({"refresh": 0.5})

@@ -62,7 +62,7 @@ def test_first_matching_is_optimal(seed):
     assert np.mean(found.agreement == 1.0) >= best - 1e-12
 
 
-def test_a_vote_beats_the_mean_run_where_errors_are_independent():
+def test_vote_beats_the_mean_run_if_errors_are_independent():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 12, size=2000)
     runs = []

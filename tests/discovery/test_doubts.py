@@ -99,13 +99,13 @@ def test_one_dissenting_clustering_is_no_doubt():
     assert doubts(category, np.array([category, alone, alone]), np.full(3, 0.5), 1) == []
 
 
-def test_known_classes_are_never_put_together_and_a_cluster_goes_with_the_known_one():
+def test_merges_keep_known_classes_apart_and_prefer_the_known_one():
     category = np.repeat([0, 1, 2], [4, 4, 8])
     found = doubts(category, np.zeros((3, 16), int), np.zeros(3), 2)
     assert plain(found) == [(2, 0, tuple(range(8, 16)))]
 
 
-def test_nothing_gives_no_doubts():
+def test_no_images_have_no_doubts():
     assert doubts(np.zeros(0, int), np.zeros((3, 0), int), np.zeros(2), 1) == []
 
 
@@ -121,7 +121,7 @@ def answer_of(category, member, n_labeled) -> JointAnswer:
     )
 
 
-def test_rows_are_those_of_the_target_and_given_images_do_not_count():
+def test_doubts_skip_labeled_target_images():
     # every other image of a target of 29 is an anchor, behind 4 labeled ones
     category = np.concatenate([np.zeros(4, int), np.ones(15, int)])
     side = np.concatenate([np.zeros(4, int), np.arange(15) % 3 == 0])

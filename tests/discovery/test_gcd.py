@@ -16,7 +16,7 @@ def learner_of(split, backbone, **more):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.35, 1.0])
-def test_the_loss_is_both_contrastive_losses_in_their_shares(share, split, backbone):
+def test_loss_is_the_weighted_sum_of_both_contrastive_losses(share, split, backbone):
     learner = learner_of(split, backbone, supervised_share=share, temperature_unsup=0.5, temperature_sup=0.1)
     z = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(0))
     labels, weight = torch.tensor([0, 1, 0, -1, -1, 1]), torch.tensor([1.0, 0.0, 2.0, 1.0, 1.0, 0.5])
@@ -32,13 +32,13 @@ def test_losses_use_projections(n_out, dim, split, backbone):
     assert outputs["projections"].shape == (2, 3, dim)
 
 
-def test_views_of_an_image_lie_one_after_the_other(split, backbone):
+def test_views_are_ordered_view_by_view(split, backbone):
     images = torch.randn(3, 3, 16, 16)
     outputs = learner_of(split, backbone).outputs({"weak": backbone.prefix(torch.cat([images, images]))}, part=0)
     torch.testing.assert_close(outputs["projections"][0], outputs["projections"][1])
 
 
-def test_labels_are_semi_supervised_clusters_of_the_tuned_features(split, backbone, bank):
+def test_labels_are_clusters_of_tuned_features(split, backbone, bank):
     method = learned("gcd", split, backbone, bank, n_epochs=1, seed=2)
     centroids = method.assigner_.vectors
     unit = method.features_ / np.linalg.norm(method.features_, axis=1, keepdims=True)

@@ -33,7 +33,7 @@ def test_kmeans_with_given_features_opens_no_views(split, backbone, bank, monkey
     np.testing.assert_array_equal(method.features_, features[n:])
 
 
-def test_without_labels_it_is_k_means_on_the_target_and_knows_no_class(split, backbone, bank):
+def test_without_labels_only_the_target_is_clustered(split, backbone, bank):
     method = learned("kmeans", split, backbone, bank, seed=3, use_labels=False, n=4)
     target = frozen_features(split, backbone, bank)[len(split.labeled) :]
     expected = SemiSupKMeans(4, n_init=2, seed=3).fit(target)
@@ -47,7 +47,7 @@ def test_plain_kmeans_allows_fewer_clusters_than_classes(split, backbone, bank):
     assert set(learned("kmeans", split, backbone, bank, use_labels=False, n=2).labels_.tolist()) == {0, 1}
 
 
-def test_only_images_with_a_weight_guide(split, backbone, bank):
+def test_kmeans_ignores_labeled_images_of_weight_0(split, backbone, bank):
     weight = np.where(split.labeled.labels == 1, 0.0, 0.4)
     method = learned("kmeans", split, backbone, bank, weight=weight)
     kept = split.labeled.labels != 1

@@ -31,7 +31,7 @@ from justright.features.bank import open_views
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_no_image_is_called_a_class_of_the_pool(name, uninterrupted):
+def test_no_image_gets_a_class_of_the_guide_pool(name, uninterrupted):
     method = uninterrupted(name, guided=True).method
     assert len(method.categories_) == method.n_categories_ == 5
     assert [category.name for category in method.categories_ if category.kind == "known"] == ["0", "1", "2"]
@@ -107,7 +107,7 @@ def test_rival_classes_are_categories(backbone, bank):
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 8, None])
-def test_chunks_give_the_same_features_and_the_same_gradient(size, backbone):
+def test_chunks_keep_features_and_gradients(size, backbone):
     stored = backbone.prefix(torch.randn(7, 3, 16, 16, generator=torch.Generator().manual_seed(0)))
     parameters = list(backbone.tuned_parameters())
     expected = backbone.suffix(stored)

@@ -129,7 +129,7 @@ def test_finished_training_does_not_run_again(split, backbone, bank, uninterrupt
     assert again.confidence_.tolist() == first.confidence_.tolist()
 
 
-def test_torn_and_unknown_lines_of_the_metrics_are_dropped(split, backbone, bank, uninterrupted, tmp_path, saved_often):
+def test_resume_drops_damaged_lines_of_metrics(split, backbone, bank, uninterrupted, tmp_path, saved_often):
     whole = uninterrupted("gcd").folder
     with pytest.raises(Stopped):
         learned("gcd", split, backbone, bank, tmp_path / "torn", progress=stop_after(7))  # in the second epoch
@@ -240,7 +240,7 @@ def only_plain(build):
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_micro_batches_give_the_same_loss_and_the_same_gradient(name, split, backbone, bank, tmp_path):
+def test_micro_batches_keep_loss_and_gradients(name, split, backbone, bank, tmp_path):
     whole = learned(name, split, backbone, bank, tmp_path / "whole", n_epochs=1, **CALM)
     assert whole.config_.micro_batch is None
     settings = {"micro_batch": 3, "n_epochs": 1, **CALM}
@@ -273,7 +273,7 @@ def test_mixed_precision_stays_close_and_can_be_resumed(
     assert final_bytes(tmp_path / "again") == final_bytes(tmp_path / "half")
 
 
-def test_the_rate_of_every_step_is_the_schedules_rate_of_its_epoch(split, backbone, bank, tmp_path, monkeypatch):
+def test_learning_rate_follows_the_schedule(split, backbone, bank, tmp_path, monkeypatch):
     used, step = [], torch.optim.SGD.step
 
     def noted(self, *arguments):

@@ -99,7 +99,7 @@ def test_json_has_all_required_keys(saved):
     assert about.keys() >= REQUIRED_KEYS
 
 
-def test_the_tuned_backbone_is_an_ordinary_state_dict_of_timm(backbone, uninterrupted, tmp_path):
+def test_exported_backbone_loads_into_timm(backbone, uninterrupted, tmp_path):
     method = uninterrupted("simgcd").method
     write_backbone(tmp_path / "backbone.safetensors", method.backbone_)
     plain = VisionTransformer(**SIZES)

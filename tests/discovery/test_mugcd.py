@@ -25,7 +25,7 @@ def learner(split, backbone):
     return MuGCDLearner(copy.deepcopy(backbone), config, batches, heads)
 
 
-def test_the_teacher_starts_as_the_student_and_moves_by_the_schedule(learner):
+def test_teacher_starts_as_student_and_follows_the_schedule(learner):
     stored = {
         "strong": learner.backbone.prefix(torch.randn(6, 3, 16, 16)),
         "weak": learner.backbone.prefix(torch.randn(3, 3, 16, 16)),
@@ -46,7 +46,7 @@ def test_the_teacher_starts_as_the_student_and_moves_by_the_schedule(learner):
                 torch.testing.assert_close(now, expected)
 
 
-def test_the_teacher_has_no_gradient_and_shares_what_is_frozen(learner):
+def test_teacher_has_no_gradient_and_shares_frozen_parameters(learner):
     assert not any(p.requires_grad for p in learner.teacher.parameters())
     of_student, of_teacher = learner.backbone.model, learner.teacher.network.backbone.model
     assert of_teacher.cls_token is of_student.cls_token
@@ -56,7 +56,7 @@ def test_the_teacher_has_no_gradient_and_shares_what_is_frozen(learner):
     }
 
 
-def test_the_student_sees_two_strong_views_and_the_teacher_one_weak_one(split, backbone, bank, monkeypatch):
+def test_student_gets_two_strong_views_and_teacher_one_weak_view(split, backbone, bank, monkeypatch):
     seen, outputs, batch = [], MuGCDLearner.outputs, ViewBank.batch
     stored_by = {}
 
@@ -146,7 +146,7 @@ def test_common_settings_reach_stage1_unless_it_sets_them():
     assert config.stage1.decay_vectors, "what nobody set stays GCD's own"
 
 
-def test_views_of_the_first_training_are_as_its_own_settings_say(split, backbone, tmp_path, monkeypatch):
+def test_stage1_uses_its_own_view_settings(split, backbone, tmp_path, monkeypatch):
     trained_on, run = [], Training.run
 
     def noted(self, *arguments):

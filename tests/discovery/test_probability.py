@@ -43,7 +43,7 @@ def test_confidence_rises_with_evidence():
     assert probability_right(row(hidden=-0.5))[0] < usual < probability_right(row(hidden=0.3))[0]
 
 
-def test_the_expected_number_is_the_sum_and_its_interval_the_formula():
+def test_expected_number_and_interval_follow_the_formula():
     p = np.random.default_rng(1).random(500).astype(np.float32)
     found, z = expected_right(p), NormalDist().inv_cdf((1 + LEVEL) / 2)
     variance = sum(float(each) * (1 - float(each)) for each in p) + (COMMON_ERROR * 500) ** 2
@@ -52,13 +52,13 @@ def test_the_expected_number_is_the_sum_and_its_interval_the_formula():
     assert found.high == math.ceil(float(p.astype(float).sum()) + z * math.sqrt(variance))
 
 
-def test_the_interval_stays_between_none_and_all():
+def test_interval_stays_between_0_and_all_images():
     assert (expected_right(np.full(50, 0.99)).high, expected_right(np.full(50, 0.02)).low) == (50, 0)
     nothing = expected_right(np.zeros(0))
     assert (nothing.n, nothing.expected, nothing.low, nothing.high) == (0, 0, 0, 0)
 
 
-def test_intervals_cover_in_a_simulation():
+def test_intervals_cover_the_truth_in_a_simulation():
     """Problems whose images are off together by as much as was measured, and by chance."""
     rng, held = np.random.default_rng(2), 0
     for _ in range(400):

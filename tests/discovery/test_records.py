@@ -10,13 +10,13 @@ from justright.discovery.checkpoints import EpochRecords
 from justright.utils.errors import JustrightError
 
 
-def test_without_tensorboard_the_message_says_what_to_install(monkeypatch, tmp_path):
+def test_error_names_the_extra_for_tensorboard(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(JustrightError, match=r"justright\[tensorboard\]"):
         EpochRecords(tmp_path, tensorboard=True)
 
 
-def test_every_number_of_a_record_becomes_a_point(monkeypatch, tmp_path):
+def test_tensorboard_gets_every_number_of_a_record(monkeypatch, tmp_path):
     points = []
 
     class Writer:
@@ -36,7 +36,7 @@ def test_every_number_of_a_record_becomes_a_point(monkeypatch, tmp_path):
     assert sorted(points) == [("learning_rate", 0.1, 3), ("loss", 1.5, 3)]
 
 
-def test_resume_rewrites_repeated_torn_and_damaged_records(tmp_path):
+def test_resume_rewrites_repeated_and_damaged_records(tmp_path):
     records = EpochRecords(tmp_path / "run")
     records.begin_with([])  # nothing is there yet
     assert not records.path.exists()

@@ -20,7 +20,7 @@ from justright.discovery.loop import learning_rate, n_epochs_with, teacher_momen
         (250, 0.0001),
     ],
 )
-def test_learning_rates_worked_out_by_hand(epoch, rate):
+def test_learning_rates_match_hand_computed_values(epoch, rate):
     assert learning_rate(epoch, 200, 0.1, 1e-3) == pytest.approx(rate, rel=1e-12)
 
 
@@ -49,7 +49,7 @@ def test_early_stop_happens_once_and_never_lengthens(n_planned, share, place):
     assert int(share * found) <= n_steady
 
 
-def test_learning_rate_is_that_of_torch():
+def test_learning_rate_matches_torch():
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=20, eta_min=0.3 * 1e-3)
     for epoch in range(20):
@@ -64,7 +64,7 @@ def test_learning_rate_is_that_of_torch():
     ("epoch", "temperature"),
     [(0, 0.07), (1, 0.07 - 0.03 / 29), (14, 0.07 - 0.03 * 14 / 29), (29, 0.04), (30, 0.04), (199, 0.04)],
 )
-def test_teacher_temperatures_worked_out_by_hand(epoch, temperature):
+def test_teacher_temperatures_match_hand_computed_values(epoch, temperature):
     assert teacher_temperature(epoch, 0.07, 0.04, 30) == pytest.approx(temperature, rel=1e-12)
 
 
@@ -76,11 +76,11 @@ def test_no_warmup_starts_at_the_last_temperature(n_warmup):
 @pytest.mark.parametrize(
     ("epoch", "momentum"), [(0, 0.699), (100, 0.849), (200, 0.999), (50, 0.999 - 0.15 * (1 + math.sqrt(0.5)))]
 )
-def test_teacher_momenta_worked_out_by_hand(epoch, momentum):
+def test_teacher_momenta_match_hand_computed_values(epoch, momentum):
     assert teacher_momentum(epoch, 200, 0.7, 0.999) == pytest.approx(momentum, rel=1e-12)
 
 
-def test_options_replace_every_constant():
+def test_schedules_use_their_arguments():
     assert learning_rate(5, 5, base=1.0, floor_share=0.25) == pytest.approx(0.25)
     assert teacher_temperature(1, first=1.0, last=0.5, n_warmup=3) == pytest.approx(0.75)
     assert teacher_momentum(0, 5, base=0.5, last=1.0) == pytest.approx(0.5)

@@ -36,21 +36,21 @@ def learner_of(split, backbone, bank):
     return made
 
 
-def test_defaults_are_those_of_the_public_scripts_without_their_bug():
+def test_defaults_match_the_public_scripts_without_their_bug():
     config = SelExConfig()
     assert (config.smoothing, config.temperature_unsup, config.temperature_sup) == (1.0, 1.0, 0.07)
     assert (config.learning_rate, config.supervised_share, config.n_out) == (0.1, 0.35, 65536)
     assert (config.target, config.order, config.capacity) == ("pseudo_label", "restored", False)
 
 
-def test_the_scale_of_the_paper_does_what_its_public_code_does():
+def test_paper_scale_matches_the_public_code():
     config = SelExConfig().exact()
     assert (config.target, config.order, config.views) == ("radius_raw", "official", "fresh")
     assert config.with_settings({"order": "restored"}).order == "restored"
 
 
 @pytest.mark.parametrize("order", ["restored", "official"])
-def test_epoch_begins_with_the_hierarchy_of_current_features(order, learner_of, split, backbone):
+def test_hierarchy_is_computed_at_the_start_of_an_epoch(order, learner_of, split, backbone):
     learner, data = learner_of(order=order), data_of(split)
     learner.begin_epoch(2, {})
     features = features_of(backbone, learner.plain)
@@ -65,7 +65,7 @@ def test_epoch_begins_with_the_hierarchy_of_current_features(order, learner_of, 
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_loss_reads_the_levels_of_its_images(target, learner_of):
+def test_loss_uses_the_levels_of_the_batch(target, learner_of):
     learner = learner_of(target=target)
     learner.begin_epoch(0, {})
     rows = np.array([1, 30, 5, 17, 2, 22])
@@ -83,14 +83,14 @@ def test_the_loss_reads_the_levels_of_its_images(target, learner_of):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_radius_targets_gather_features(target, learner_of, backbone):
+def test_radius_targets_output_features(target, learner_of, backbone):
     outputs = learner_of(target=target).outputs({"weak": backbone.prefix(torch.randn(6, 3, 16, 16))}, part=0)
     assert outputs["projections"].shape == (2, 3, 8)
     assert ("features" in outputs) == (target != "pseudo_label")
 
 
 @pytest.mark.parametrize("more", [{}, {"target": "radius_raw", "order": "official"}])
-def test_within_an_epoch_the_hierarchy_stays_and_a_resumed_run_has_it(
+def test_hierarchy_is_constant_within_an_epoch_and_restored_on_resume(
     more, split, backbone, bank, tmp_path, monkeypatch
 ):
     begun, begin = [], SelExLearner.begin_epoch
@@ -112,7 +112,7 @@ def test_within_an_epoch_the_hierarchy_stays_and_a_resumed_run_has_it(
     assert {"network/levels", "network/reach"} <= final_bytes(tmp_path / "cut").keys()
 
 
-def test_the_choices_lead_to_different_networks(split, backbone, bank, tmp_path):
+def test_settings_change_the_trained_network(split, backbone, bank, tmp_path):
     chosen = [{"target": target} for target in TARGETS] + [{"order": "official"}, {"capacity": True}]
     left = []
     for number, more in enumerate(chosen):

@@ -25,7 +25,7 @@ def learner(split, backbone):
     return SimGCDLearner(backbone, config, batches, heads)
 
 
-def test_the_network_is_its_own_teacher_at_the_temperature_of_the_epoch(learner):
+def test_teacher_logits_are_the_networks_own_at_the_epochs_temperature(learner):
     drawn = torch.Generator().manual_seed(1)
     outputs = {"projections": torch.randn(2, 4, 6, generator=drawn), "logits": torch.rand(2, 4, 5, generator=drawn)}
     labels, weight = torch.tensor([0, 1, -1, 4]), torch.tensor([1.0, 0.5, 1.0, 2.0])
@@ -38,7 +38,7 @@ def test_the_network_is_its_own_teacher_at_the_temperature_of_the_epoch(learner)
     assert learner.config.n_warmup == 8  # a fifth of a short training
 
 
-def test_a_step_sees_two_weak_views_through_both_heads(learner, backbone):
+def test_outputs_have_projections_and_logits_of_two_weak_views(learner, backbone):
     assert learner.streams == {"weak": 2}
     outputs = learner.outputs({"weak": backbone.prefix(torch.randn(6, 3, 16, 16))}, part=0)
     assert outputs["projections"].shape == (2, 3, 8)

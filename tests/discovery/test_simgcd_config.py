@@ -22,7 +22,7 @@ from justright.discovery.simgcd import SimGCDConfig, are_uneven
         ([0, 0], False),
     ],
 )
-def test_sizes_are_uneven_where_chance_would_not_make_them_so(sizes, expected):
+def test_sizes_beyond_chance_are_uneven(sizes, expected):
     assert are_uneven(np.array(sizes, dtype=np.int64)) is expected
 
 

@@ -21,12 +21,12 @@ def move(student, value):
                 parameter.fill_(value)
 
 
-def test_starts_as_its_student(student):
+def test_teacher_starts_as_its_student(student):
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
     assert torch.equal(MeanTeacher(student)(x), student.eval()(x))
 
 
-def test_two_updates_worked_out_by_hand(student):
+def test_two_updates_match_hand_computed_values(student):
     move(student, 1.0)
     teacher = MeanTeacher(student)
     move(student, 5.0)
@@ -73,7 +73,7 @@ def test_teacher_has_no_gradient(student):
     assert not teacher(torch.ones(2, 3)).requires_grad
 
 
-def test_stays_in_evaluation_mode(student):
+def test_teacher_stays_in_evaluation_mode(student):
     teacher = MeanTeacher(student.train())
     assert nn.ModuleList([teacher]).train()[0] is teacher
     assert not any(module.training for module in teacher.modules())

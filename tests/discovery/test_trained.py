@@ -19,7 +19,7 @@ N_LABELED = 12
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_weights_of_1_leave_the_same_bytes_as_no_weights(name, split, backbone, bank, uninterrupted, tmp_path):
+def test_weights_of_1_equal_no_weights(name, split, backbone, bank, uninterrupted, tmp_path):
     none = uninterrupted(name, n_epochs=1).folder
     for weighting in ("auto", "hard", "soft", "resample"):
         folder = tmp_path / weighting
@@ -61,7 +61,7 @@ def test_every_method_takes_every_weighting(name, weighting, split, backbone, ba
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_twice_the_weights_are_twice_the_supervised_terms(name, split, backbone, bank, tmp_path):
+def test_doubled_weights_double_the_supervised_terms(name, split, backbone, bank, tmp_path):
     learned(name, split, backbone, bank, tmp_path / "one", **STILL)
     learned(name, split, backbone, bank, tmp_path / "two", weight=np.full(N_LABELED, 2.0), **STILL)
     (one,), (two,) = records(tmp_path / "one"), records(tmp_path / "two")
@@ -72,7 +72,7 @@ def test_twice_the_weights_are_twice_the_supervised_terms(name, split, backbone,
         assert two[term] == one[term]
 
 
-def test_soft_weights_act_per_anchor_and_weight_0_removes(split, backbone, bank, monkeypatch):
+def test_soft_weights_scale_anchors_and_weight_0_removes_images(split, backbone, bank, monkeypatch):
     """By hand, from the projections of each step: Eq. 2 without the image among anchors, positives and negatives."""
     weight = np.where(np.arange(N_LABELED) == 0, 0.0, np.where(np.arange(N_LABELED) % 2, 1.5, 0.5))
     steps, step = [], Training._step

@@ -85,7 +85,7 @@ def test_resampling_leaves_the_losses_unweighted():
     ("weight", "expected"),
     [([1.0, 1, 1, 1], "hard"), ([0.0, 1, 1, 0], "hard"), ([0.0, 1, 1, 0.5], "soft"), ([2.0, 2, 2, 2], "soft")],
 )
-def test_weights_of_0_and_1_are_hard_and_all_others_soft(weight, expected):
+def test_only_weights_of_0_and_1_are_hard(weight, expected):
     split, weight = split_of([3, 3, 8, 9]), np.array(weight)
     assert TrainingData.of(split, weight).fingerprint() == TrainingData.of(split, weight, expected).fingerprint()
 
@@ -141,7 +141,7 @@ def test_held_out_share_leaves_images_of_each_class():
 
 @given(st.lists(st.sampled_from([0.0, 0.3, 1.0, 2.5]), min_size=12, max_size=12), st.sampled_from(["auto", "resample"]))
 @settings(max_examples=40, deadline=None)
-def test_known_classes_are_those_with_a_weight_and_come_first(weight, weighting):
+def test_classes_of_positive_weight_are_known_and_first(weight, weighting):
     if not any(weight):
         return
     labels = np.repeat([4, 1, 9, 6], 3)
@@ -156,7 +156,7 @@ def test_known_classes_are_those_with_a_weight_and_come_first(weight, weighting)
     assert set(data.labels[data.labeled].tolist()) == set(range(len(has_weight)))
 
 
-def test_classes_of_one_name_in_two_sets_of_a_pool_stay_two():
+def test_equal_names_in_two_pools_stay_separate():
     cats = {"a": drawn_images([0, 1, 1], "a"), "b": drawn_images([0, 0, 5], "b", seed=1)}
     pool = merge_pool(list(cats.values()))
     split = Split(pool.images, drawn_images([0] * 4, "target", seed=2).without_labels(), NEW)

@@ -29,7 +29,7 @@ def batches_of(monkeypatch):
     return made
 
 
-def test_the_loss_is_the_global_one_and_a_tenth_of_the_experts_mean(split, backbone):
+def test_loss_is_global_plus_a_tenth_of_the_mean_expert_loss(split, backbone):
     config = config_of("xcon", n_experts=3)
     assert config.expert_scale == 0.1
     data = data_of(split)
@@ -48,7 +48,7 @@ def test_the_loss_is_the_global_one_and_a_tenth_of_the_experts_mean(split, backb
     assert found.terms["experts"].item() == pytest.approx(sum(each[1:]) / 3)
 
 
-def test_every_part_has_a_head_of_its_own(split, backbone):
+def test_every_expert_has_its_own_head(split, backbone):
     data = data_of(split)
     learner = XConLearner(backbone, config_of("xcon"), [data.batches(4, 0)] * 3, torch.Generator().manual_seed(0))
     stored = {"weak": backbone.prefix(torch.randn(8, 3, 16, 16))}
@@ -59,7 +59,7 @@ def test_every_part_has_a_head_of_its_own(split, backbone):
     torch.testing.assert_close(alone.outputs(stored, 0)["projections"], heads[0])
 
 
-def test_parts_are_k_means_clusters_of_the_frozen_features(split, backbone, bank, batches_of):
+def test_experts_get_clusters_of_frozen_features(split, backbone, bank, batches_of):
     everything, *experts = batches_of(split, backbone, bank, n_experts=3, batch_size=12)
     data = data_of(split)
     views = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
@@ -74,7 +74,7 @@ def test_parts_are_k_means_clusters_of_the_frozen_features(split, backbone, bank
     assert len(everything) == sum(len(part) for part in experts) == len(data.images)
 
 
-def test_epoch_lasts_as_long_as_the_longest_batches(split, backbone, bank, monkeypatch):
+def test_epoch_length_follows_the_largest_part(split, backbone, bank, monkeypatch):
     steps = []
     monkeypatch.setattr(base.Training, "run", lambda self, *_: steps.append((self.n_steps, self.learner.batches)))
     learned("xcon", split, backbone, bank, batch_size=8, n_experts=4)

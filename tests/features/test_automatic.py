@@ -51,7 +51,7 @@ def test_automatic_backbone_prefers_local_dino_small_without_gpu(machine):
     assert choose_backbone("cpu").name == BASE, "what is here comes before a download"
 
 
-def test_else_it_is_fetched(machine):
+def test_missing_checkpoint_is_downloaded(machine):
     fetched = machine(*LITE, hub=True)
     assert choose_backbone("cuda") == (BASE, "its checkpoint comes from the hub")
     assert choose_backbone("cpu").name == SMALL
@@ -70,7 +70,7 @@ def test_automatic_backbone_falls_back_to_a_package_with_reason(machine):
     assert "times as long" not in choose_backbone("cpu").why
 
 
-def test_where_nothing_can_be_had_two_commands_help(machine):
+def test_missing_checkpoints_raise_with_two_commands(machine):
     machine()
     with pytest.raises(CheckpointError) as error:
         choose_backbone("cpu")
@@ -79,7 +79,7 @@ def test_where_nothing_can_be_had_two_commands_help(machine):
     assert "vit_small_patch14_dinov2.lvd142m/resolve/main/model.safetensors" in str(error.value)
 
 
-def test_what_would_be_chosen_is_foreseen_without_a_download(machine, monkeypatch):
+def test_forecast_of_the_backbone_downloads_nothing(machine, monkeypatch):
     def out_of_reach():
         raise OSError("no network")
 

@@ -117,7 +117,7 @@ def test_images_with_equal_content_are_computed_once(tmp_path):
     assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_whatever_changes_the_numbers_changes_the_section(tmp_path):
+def test_each_setting_that_changes_views_has_its_own_section(tmp_path):
     images = noise()
     other = tiny()
     other.model.cls_token.data += 1
@@ -152,7 +152,7 @@ def test_sections_of_banks_are_listed_and_cleared(tmp_path):
     assert KeptBanks(tmp_path).clear("tiny") == section["bytes"]
 
 
-def test_open_views_knows_both_ways(tmp_path):
+def test_open_views_returns_stored_or_fresh_views(tmp_path):
     stored = open_views(tiny(), noise(), tmp_path, views=2, precision="float16", seed=1)
     fresh = open_views(tiny(), noise(), tmp_path, views="fresh", precision="float16", seed=1)
     assert isinstance(stored, ViewBank)

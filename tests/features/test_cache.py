@@ -35,7 +35,7 @@ def test_above_the_limit_the_longest_unused_go(tmp_path, features):
     assert len(left) == 2
 
 
-def test_sections_say_what_they_hold(tmp_path, features):
+def test_sections_list_their_content(tmp_path, features):
     (section,) = filled(tmp_path, features).sections()
     assert (section["backbone"], section["pooling"], section["precision"]) == ("tiny", "class", "float32")
     assert section["images"] == 6
@@ -65,7 +65,7 @@ def test_sizes_are_read_with_their_units():
         parse_size("lots")
 
 
-def test_the_environment_says_where_and_how_much(tmp_path, monkeypatch):
+def test_environment_sets_folder_and_limit(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
     monkeypatch.setenv("JUSTRIGHT_CACHE_LIMIT", "3MB")
     cache = FeatureCache()
@@ -112,7 +112,7 @@ def test_cleared_section_is_listed_again_after_its_next_block(tmp_path, features
     assert [each["images"] for each in cache.sections()] == [3]
 
 
-def test_what_was_added_is_found_in_any_order(tmp_path, features):
+def test_added_rows_are_read_in_any_order(tmp_path, features):
     section = filled(tmp_path, features).section(KEY, ABOUT)
     order = np.array([4, 0, 5, 2])
     is_found, found = section.read(IDS[order])

@@ -46,7 +46,7 @@ def test_without_a_network_the_message_says_which_file_to_put_where(monkeypatch)
     assert str(home() / "checkpoints" / "dinov2_vitb14.safetensors") in str(error.value)
 
 
-def test_a_hub_that_never_answers_is_given_up(monkeypatch):
+def test_hub_without_answer_raises_after_a_timeout(monkeypatch):
     answer = Event()
     monkeypatch.setattr(checkpoints, "urlopen", lambda *_, **__: answer.wait() and SimpleNamespace(close=answer.clear))
     monkeypatch.setattr(checkpoints, "HUB_SECONDS", 0.01)
@@ -76,7 +76,7 @@ def test_hub_is_reachable_if_it_answers_with_any_status(monkeypatch):
         checkpoints.reach_hub()
 
 
-def test_what_is_here_is_told_without_a_network(monkeypatch):
+def test_local_checkpoints_need_no_network(monkeypatch):
     monkeypatch.setattr(checkpoints, "urlopen", None)
     assert checkpoints.local_checkpoint("glyph_vit").name == "glyph_vit.safetensors"
     monkeypatch.setattr(checkpoints, "find_spec", lambda _: None)

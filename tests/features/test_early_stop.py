@@ -41,7 +41,7 @@ def test_the_arguments_of_the_module_are_given(network):
     assert (word, named) == ("more", {"scale": 3})
 
 
-def test_nobody_else_is_stopped(network):
+def test_other_threads_do_not_stop(network):
     x = torch.ones(1, 2)
     arguments_at(network, network.second, x)
     assert torch.equal(network.forward_features(x), 3 * network.first(x))

@@ -63,7 +63,7 @@ def test_an_empty_page_gives_a_finite_feature(backbone):
     assert torch.isfinite(backbone(torch.zeros(1, 3, 64, 64))).all()
 
 
-def test_it_takes_images_of_other_sizes_and_finds_much_the_same_in_them(backbone):
+def test_other_image_sizes_give_similar_features(backbone):
     large = load_backbone("glyph_vit", img_size=96)
     image = drawn([1.0] * 3, [0.0] * 3)
     resized = torch.nn.functional.interpolate(image, size=96, mode="bilinear")

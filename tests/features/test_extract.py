@@ -79,7 +79,7 @@ def test_images_in_memory_need_no_file(tmp_path):
     assert len(table) == 10
 
 
-def test_nothing_to_do_is_said_clearly(drawn, tmp_path):
+def test_extracting_no_images_raises(drawn, tmp_path):
     with pytest.raises(DataError, match="0 images"):
         run(drawn.take([]), tmp_path / "t")
 

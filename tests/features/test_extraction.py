@@ -92,7 +92,7 @@ def test_the_cache_computes_nothing_twice(drawn, tmp_path):
     assert contents(tmp_path / "first") == contents(tmp_path / "second") == contents(tmp_path / "fresh")
 
 
-def test_progress_counts_what_is_computed_and_not_what_is_found(drawn, tmp_path):
+def test_progress_counts_computed_images_only(drawn, tmp_path):
     seen = []
 
     def noted(steps, total, what):

@@ -117,7 +117,7 @@ def test_other_poolings_stay_with_torch(backbone):
     assert "runtime" not in FeatureNetwork(backbone, 2, "float32", "average").tools()
 
 
-def test_nothing_is_reported_to_anybody(installed):
+def test_openvino_sends_no_telemetry(installed):
     assert "openvino_telemetry" not in sys.modules or sys.modules["openvino_telemetry"] is not None
     from openvino.tools import ovc
 

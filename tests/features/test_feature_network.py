@@ -35,7 +35,7 @@ def test_every_pooling_has_its_shape(drawn, tmp_path):
     assert run(drawn, tmp_path / "p", pooling="patches").features.shape == (N, 4, 16)
 
 
-def test_a_device_that_is_not_there_is_said_clearly():
+def test_missing_device_raises():
     with pytest.raises(DataError, match="'abacus' cannot be used"):
         usable("abacus")
     assert usable("cpu") == "cpu"

@@ -128,7 +128,7 @@ def test_damage_is_refused_by_name(table, place, name):
         _ = FeatureTable.open(place).quarantined
 
 
-def test_other_features_are_replaced_only_if_asked_for(table, place):
+def test_other_features_are_replaced_only_with_overwrite(table, place):
     table.write(place)
     other = table.take([0, 1])
     with pytest.raises(StoreMismatchError):

@@ -13,7 +13,7 @@ from justright.features.table import FeatureTable
 from justright.utils.errors import DataError
 
 
-def test_what_is_written_is_read(table, tmp_path):
+def test_written_table_is_read_back(table, tmp_path):
     read = table.write(tmp_path / "t")
     assert isinstance(read.features, np.memmap)
     np.testing.assert_array_equal(read.features, table.features)

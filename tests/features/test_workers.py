@@ -34,7 +34,7 @@ def test_tasks_are_decoded_then_computed_in_order(device):
 
 
 @pytest.mark.parametrize("n_workers", [0, 2])
-def test_little_more_is_begun_than_is_being_worked_on(n_workers):
+def test_few_tasks_are_submitted_ahead(n_workers):
     drawn = []
     results = on_one_core_each(str, (drawn.append(task) or task for task in range(100)), n_workers)
     next(results)

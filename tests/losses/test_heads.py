@@ -137,7 +137,7 @@ def test_gradient_agrees_with_finite_differences(classifier, features):
     assert torch.autograd.gradcheck(logits, (features.requires_grad_(), prototypes))
 
 
-def test_logits_are_cosines_whatever_the_lengths(classifier, features):
+def test_logits_are_cosines_for_any_length(classifier, features):
     logits = classifier(features)
     assert logits.shape == (2, 3, 5)
     assert logits.abs().max() <= 1

@@ -19,7 +19,7 @@ def test_all_settings_are_shown(finished):
 def test_unfinished_run_shows_its_spec():
     about = {
         "spec": {"method": "gcd", "seed": 3, "backbone": "x", "checkpoint": None},
-        "asked": {},
+        "request": {},
         "is_finished": False,
     }
     assert resolved(about)["method"] == "gcd"

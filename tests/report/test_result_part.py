@@ -131,7 +131,7 @@ def test_the_accuracy_stands_beside_that_of_simple_methods(own_run):
     own_run.save_about(own_run.about | {"check": {"baselines": {"k-means": {"all": 0.293}, "Ward": {"all": 0.327}}}})
     run = RunFolder.open(own_run.path)
     said = text_of(shown(run)).replace("\u00a0", " ")
-    assert f"By the true labels, these are right: {run.scores.percent('all')} % of all images," in said
+    assert f"Accuracy by the true labels: {run.scores.percent('all')} % of all images," in said
     assert "Simple methods on the features before training: k-means 29.3 %, Ward 32.7 %." in said
 
 

@@ -77,7 +77,7 @@ def test_all_pictures_are_told_in_words(report):
 def test_the_outcome_stands_before_all_parts(report, finished):
     top = text_of(report.partition("<nav")[0])
     assert f"{len(finished.predictions):,} images: " in top
-    assert f"these are right: {100 * finished.scores.all:.1f} [" in top
+    assert f"by the true labels: {100 * finished.scores.all:.1f} [" in top
     n_categories = len(finished.predictions.categories)  # K is that of the run, not the estimate
     assert f"simgcd with beta selection; {n_categories} categories, K given; seed 0" in top
 
@@ -183,7 +183,7 @@ def test_missing_parts_are_named_beside_the_others(own_run):
 
 def test_a_run_that_has_only_begun_gives_a_page(tmp_path):
     run = RunFolder(tmp_path)
-    run.save_about({"spec": {"method": "gcd", "selector": "bins", "seed": 4}, "asked": {}, "is_finished": False})
+    run.save_about({"spec": {"method": "gcd", "selector": "bins", "seed": 4}, "request": {}, "is_finished": False})
     html = RunPage(run).html()
     check(html)
     said = text_of(html)
@@ -215,7 +215,7 @@ def with_names(run, names):
     Predictions(found.index, found.cluster, found.confidence, found.is_neither, categories).save(
         run.path / "predictions.parquet"
     )
-    run.save_about(dict(run.about) | {"asked": {name: name for name in names}, "command": BAD[0], "method": BAD[1]})
+    run.save_about(dict(run.about) | {"request": {name: name for name in names}, "command": BAD[0], "method": BAD[1]})
     return RunFolder.open(run.path)
 
 

@@ -61,10 +61,10 @@ def test_keys_ignore_the_seed_and_optionally_the_selection():
 
 def test_command_line_is_no_setting():
     one, other = (
-        fake_run("a", asked={"target": "t", "command": f"justright discover --out {place}"}) for place in "ab"
+        fake_run("a", request={"target": "t", "command": f"justright discover --out {place}"}) for place in "ab"
     )
     assert one.settings == other.settings
-    assert one.settings["asked.target"] == "t"
+    assert one.settings["request.target"] == "t"
 
 
 def test_only_a_given_k_is_a_setting():

@@ -73,18 +73,6 @@ def test_saved_selection_is_drawn_like_a_new_one(weighed, tmp_path, setting):
     assert [to_svg(figure) for figure in drawn.values()] == [to_svg(figure) for figure in again.values()]
 
 
-def test_missing_threshold_draws_no_line(weighed):
-    """As files were written before there was a threshold in them."""
-    result = weighed("bins", BinsSelector(n_clusters=5, select=False, mass="uniform"))
-    about = {name: value for name, value in result.about.items() if name != "threshold"}
-    old = Selection(result.images, result.classes, about)
-    with_line, without = (draw_selection(each)["ranked"] for each in (result, old))
-    assert [line.get_linestyle() for line in with_line.axes[0].lines].count("--") == 1
-    assert [line.get_linestyle() for line in without.axes[0].lines].count("--") == 0
-    assert "threshold" in to_svg(with_line)
-    assert "threshold" not in to_svg(without)
-
-
 def test_unknown_selector_is_ranked_from_its_file(weighed):
     for name, selector in (("bins", SETTINGS["bins"]), ("beta", SETTINGS["soft"]), ("none", UniformSelector())):
         result = weighed(name, selector)

@@ -34,7 +34,7 @@ def test_reviewers_are_compared_on_what_both_judged(opened, say):
     [pair] = [pair for pair in agreement(opened.state) if pair["what"] == "verdicts"]
     assert (pair["reviewers"], pair["n_both"], pair["n_same"]) == (("anna", "ben"), 2, 1)
     [dispute] = [each for each in disputes(opened.state) if each["what"] == "verdicts"]
-    assert (dispute["cluster"], dispute["said"]) == (1, {"anna": "keep", "ben": "reject"})
+    assert (dispute["cluster"], dispute["answers"]) == (1, {"anna": "keep", "ben": "reject"})
 
 
 def test_keeping_a_named_cluster_agrees_with_its_name(opened, say):
@@ -44,7 +44,7 @@ def test_keeping_a_named_cluster_agrees_with_its_name(opened, say):
     say(opened, "keep", by="ben", cluster=new)
     say(opened, "name", by="cleo", cluster=new, name="duck")
     [dispute] = [each for each in disputes(opened.state) if each["what"] == "names"]
-    assert dispute["said"] == {"anna": "goose", "ben": "goose", "cleo": "duck"}
+    assert dispute["answers"] == {"anna": "goose", "ben": "goose", "cleo": "duck"}
     say(opened, "keep", cluster=new)
     say(opened, "keep", by="ben", cluster=new)
     assert disputes(opened.state) == []

@@ -45,8 +45,9 @@ def test_a_summary_counts_images_and_averages_their_confidence(opened):
         rows = [row for row in range(len(opened.state.group)) if opened.state.group[row] == cluster]
         summary = opened.lists.summary(cluster)
         assert summary["n"] == len(rows)
-        sure = [float(opened.lists.confidence[row]) for row in rows if not opened.predictions.is_given[row]]
+        sure = [float(opened.predictions.confidence[row]) for row in rows if not opened.predictions.is_given[row]]
         assert summary["confidence"] == pytest.approx(sum(sure) / len(sure), abs=5e-5)
+        assert summary["confidence"] == pytest.approx(opened.predictions.purity[cluster], abs=5e-5), "as in the report"
 
 
 def test_search_and_status_choose_from_the_list(opened, say):

@@ -40,7 +40,7 @@ def test_the_page_names_nothing_outside_itself():
         assert "innerHTML" not in text, name
 
 
-def test_an_image_is_asked_for_by_number(client):
+def test_images_are_requested_by_number(client):
     answer = client.get("/images/0/160")
     assert answer.headers["content-type"] == "image/jpeg"
     assert answer.content[:2] == b"\xff\xd8"

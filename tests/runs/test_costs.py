@@ -38,7 +38,7 @@ def test_time_is_work_times_rate(plan):
     seconds = plan(views=4, n_epochs=3, batch_size=100).seconds()
     after = 10_000 * FEATURE + N_INIT * RESTART  # features of all images, and k-means as a comparison
     assert seconds["extract"] == pytest.approx(10_000 * 0.02)
-    assert seconds["bank"] == pytest.approx(10_000 * 4 * 0.03)
+    assert seconds["views"] == pytest.approx(10_000 * 4 * 0.03)
     assert seconds["train"] == pytest.approx(3 * 10_000 * 0.06 + after)
     assert seconds["estimate"] == pytest.approx(COUNT_RESTARTS * RESTART)
     some = plan(n_epochs=3, n_steps=7, batch_size=100).seconds()
@@ -89,7 +89,7 @@ def test_given_k_is_checked_for_few_images_only(plan):
 def test_fresh_views_take_time_and_no_disk(plan):
     fresh, stored = plan(views="fresh", n_epochs=2), plan(views=2, n_epochs=2)
     assert fresh.seconds()["train"] > stored.seconds()["train"]
-    assert fresh.disk()["bank"] < stored.disk()["bank"]
+    assert fresh.disk()["views"] < stored.disk()["views"]
 
 
 def test_disk_is_the_sum_of_all_files(plan):

@@ -50,7 +50,7 @@ def plan_of(problem, backbone, tmp_path):
 
 
 def banks(plan):
-    return {each.what: each.n_bytes for each in plan.files() if each.stage == "bank"}
+    return {each.what: each.n_bytes for each in plan.files() if each.stage == "views"}
 
 
 def free(n_bytes, monkeypatch):
@@ -180,8 +180,8 @@ def test_cached_features_of_other_images_do_not_count(plan_of, home):
 def test_stored_views_need_no_disk_unless_their_key_is_damaged(problem, backbone, plan_of, home, tmp_path):
     spec = RunSpec(scale="small", settings=SETTINGS, backbone="glyph_vit", n_target=22)
     Run(problem, spec, tmp_path / "run", backbone).all()
-    assert not any(each.n_missing for each in plan_of(views=4).files() if each.stage == "bank")
+    assert not any(each.n_missing for each in plan_of(views=4).files() if each.stage == "views")
     for key in (home / "banks").glob("*/key.json"):
         key.write_text("[]")
-    lacking = sum(each.n_missing for each in plan_of(views=4).files() if each.stage == "bank")
+    lacking = sum(each.n_missing for each in plan_of(views=4).files() if each.stage == "views")
     assert lacking == sum(banks(plan_of(views=4)).values())

@@ -100,7 +100,7 @@ def test_second_message_once_k_and_weights_are_known(problem, short, tmp_path, m
     settings = {"batch_size": 16, "views": 2, "hidden_dim": 8, "out_dim": 4}
     spec = RunSpec(scale="small", settings=settings, backbone="glyph_vit")
     messages: list[str] = []
-    run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), is_announced=True)
+    run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), is_interactive=True)
     with use(message=messages.append):
         n_steps = steps_that_run(run)["training simgcd"]
     first, second = messages
@@ -116,7 +116,7 @@ def test_failed_measurement_does_not_stop_the_run(problem, short, tmp_path, monk
     monkeypatch.setattr(measured_rates, "rough_rates", fail)
     messages: list[str] = []
     spec = RunSpec(method="kmeans", scale="small", backbone="glyph_vit", n_target=22)
-    run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), is_announced=True)
+    run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), is_interactive=True)
     with use(message=messages.append):
         assert run.all().about["is_finished"]
     assert messages[0].startswith("The duration is unknown: ")

@@ -52,13 +52,13 @@ def test_labeled_copies_of_target_images_are_counted(make_tree):
     target = open_images(make_tree({"cat": 3, "dog": 4}))
     more = open_images(make_tree({"cat": 2}, "more", 7))
     labeled = ImageSet.concat([target.take([0, 1]), more])
-    problem, n_copies = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], labeled, target).without_copies()
-    assert n_copies == 2
+    problem, copies = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], labeled, target).without_copies()
+    assert copies.n_left_out == 2
     assert len(problem.own_rows) == 2
     assert len(problem.other_rows) == 2
     assert len(problem.target) == 7
-    again, n_left = problem.without_copies()
-    assert n_left == 0
+    again, copies = problem.without_copies()
+    assert (copies.n_left_out, copies.message) == (0, "")
     assert again.pool.images.ids == problem.pool.images.ids
 
 
@@ -72,8 +72,8 @@ def test_unreadable_image_is_no_copy(make_tree):
     folder = make_tree({"cat": 3, "dog": 4})
     target = open_images(folder)
     next((folder / "cat").iterdir()).unlink()
-    _, n_copies = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target).without_copies()
-    assert n_copies == 0
+    _, copies = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target).without_copies()
+    assert copies.n_left_out == 0
 
 
 def test_pool_classes_guide_and_own_classes_do_not(make_tree):

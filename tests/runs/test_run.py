@@ -32,6 +32,7 @@ from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec, config_of
 from justright.selection import BinsSelector
+from justright.utils.context import use
 from justright.utils.errors import DataError, DegenerateError, JustrightError
 from justright.utils.parallel import ENGINES
 
@@ -313,7 +314,7 @@ def test_k_is_estimated_once(problem, backbone, tmp_path):
 @pytest.mark.parametrize(("given", "side"), [(14, "small"), (22, None), (100, "large")])
 def test_given_k_is_used_and_warned_about_if_implausible(problem, backbone, tmp_path, caplog, given, side):
     spec = spec_of(n_target=given, method="kmeans", settings={})
-    run = Run(problem, spec, tmp_path / "run", backbone, checks_k=True).all()
+    run = Run(problem, spec, tmp_path / "run", backbone, is_interactive=True).all()
     assert (run.about["n_target"], run.about["k_source"]) == (given, "given")
     doubts = [note for note in run.about["notes"] if note.startswith(f"--k {given}")]
     assert [f"too {side}" in doubt for doubt in doubts] == ([True] if side else [])
@@ -325,15 +326,15 @@ def test_unverifiable_k_is_noted(problem, backbone, tmp_path, monkeypatch):
         raise DegenerateError("too few images")
 
     monkeypatch.setattr("justright.runs.run.counted", fails)
-    run = Run(problem, spec_of(method="kmeans", settings={}), tmp_path / "run", backbone, checks_k=True).all()
+    run = Run(problem, spec_of(method="kmeans", settings={}), tmp_path / "run", backbone, is_interactive=True).all()
     assert any("--k 22 was not checked: too few images" in note for note in run.about["notes"])
 
 
-@pytest.mark.parametrize("changes", [{"most": 10}, {"checks_k": False}])
+@pytest.mark.parametrize("changes", [{"most": 10}, {"is_interactive": False}])
 def test_k_is_checked_only_if_requested_and_fast(problem, backbone, tmp_path, monkeypatch, changes):
     monkeypatch.setattr("justright.runs.run.MOST_CHECKED", changes.get("most", 20_000))
-    spec, checks_k = spec_of(method="kmeans", settings={}), changes.get("checks_k", True)
-    run = Run(problem, spec, tmp_path / "run", backbone, checks_k=checks_k).all()
+    spec, is_interactive = spec_of(method="kmeans", settings={}), changes.get("is_interactive", True)
+    run = Run(problem, spec, tmp_path / "run", backbone, is_interactive=is_interactive).all()
     assert run.count is None
 
 
@@ -535,7 +536,7 @@ def test_another_engine_gives_the_same_run(problem, backbone, tmp_path, monkeypa
     spec = spec_of(selector="beta", n_resamples=0, settings=SHORT)
     here = Run(problem, spec, tmp_path / "here", backbone).all()
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))  # or all would be found there
-    with ENGINES["processes"](1) as engine:
-        there = Run(problem, spec, tmp_path / "there", backbone, engine=engine).all()
+    with ENGINES["processes"](1) as engine, use(engine=engine):
+        there = Run(problem, spec, tmp_path / "there", backbone).all()
     for name in ("weights.parquet", "predictions.parquet", "tuned.npy", "model.safetensors"):
         assert (here.path / name).read_bytes() == (there.path / name).read_bytes(), name

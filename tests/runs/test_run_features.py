@@ -51,7 +51,7 @@ def features(problem, tmp_path, monkeypatch):
 
         cache = StoresAndCache(stores, backbone, [problem.pool.images, problem.target, images])
         with use(progress=count):
-            return frozen_features(images, backbone, tmp_path / name, cache, None, 0.5, False), sum(n_computed)
+            return frozen_features(images, backbone, tmp_path / name, cache, 0.5, False), sum(n_computed)
 
     return compute
 

@@ -14,8 +14,8 @@ from justright.runs.run_selection import RunSelection
 from justright.runs.selection import load_selection
 from justright.runs.spec import RunSpec
 from justright.selection import SELECTORS, ClassWeights, Selector
+from justright.utils.context import use
 from justright.utils.errors import NothingSelectedError
-from justright.utils.parallel import in_process
 
 ALONE = SimpleNamespace(is_first=True, in_turn=lambda work: work())
 CENTERS = 0.6 + np.random.default_rng(0).normal(size=(16, 8))
@@ -51,8 +51,8 @@ class OwnFirst(Problem):
 def select(tmp_path):
     """A function that weighs the pool of a run of so many own images, and gives the weights and the notes."""
 
-    def select(n_own=N_OWN, n_target=13, engine=in_process, **spec):
-        stage = RunSelection(OwnFirst(n_own), RunSpec(**spec), tmp_path, ALONE, engine)
+    def select(n_own=N_OWN, n_target=13, **spec):
+        stage = RunSelection(OwnFirst(n_own), RunSpec(**spec), tmp_path, ALONE)
         return stage.weight(POOL, TARGET, n_target), stage.notes
 
     return select
@@ -81,7 +81,8 @@ def test_engine_does_not_change_the_weights(select, tmp_path, selector):
 
     here, _ = select(selector=selector, n_resamples=0)
     written = (tmp_path / "weights.parquet").read_bytes()
-    there, _ = select(selector=selector, n_resamples=0, engine=elsewhere)
+    with use(engine=elsewhere):
+        there, _ = select(selector=selector, n_resamples=0)
     assert n_items > 0
     assert here.tobytes() == there.tobytes()
     assert (tmp_path / "weights.parquet").read_bytes() == written
@@ -112,7 +113,7 @@ def test_vanishing_weights_become_one_note(select, caplog):
     params = {"alpha": 20.0, "beta": 1.0, "reduction": "median"}
     _, notes = select(selector="beta", selector_params=params, n_resamples=10)
     (note,) = notes
-    assert note.endswith("try --domain affine or --normalize mean")
+    assert note.endswith("try --domain affine or --normalize mean (in Python domain='affine' or normalize='mean')")
     assert caplog.records == []
 
 

@@ -25,28 +25,28 @@ def fitted(data, **given):
     return BinsSelector(**given).fit(data.pool, data.labels, data.target, data.clusters)
 
 
-def test_sample_weight_hands_each_image_the_weight_of_its_class(cloud):
+def test_sample_weight_is_the_weight_of_the_class(cloud):
     selector = BetaSelector(domain="affine").fit(cloud.pool, cloud.labels, cloud.target)
     weight = selector.sample_weight(np.array([3, 0, 3]))
     assert weight.tolist() == selector.class_weight_[[3, 0, 3]].tolist()
 
 
-def test_selected_classes_are_those_that_weigh_something(plane):
+def test_selected_classes_have_a_positive_weight(plane):
     selector = fitted(plane, n_splits=100)
     assert np.array_equal(selector.selected_classes_, selector.classes_[selector.class_weight_ > 0])
 
 
-def test_a_label_the_pool_lacks_is_named(plane):
+def test_error_names_an_unknown_label(plane):
     with pytest.raises(DataError, match="label 99 is none of the 30 classes"):
         fitted(plane).sample_weight(np.array([1, 99]))
 
 
-def test_weights_before_fit_are_an_error():
+def test_sample_weight_before_fit_raises():
     with pytest.raises(JustrightError, match="not been fitted"):
         BetaSelector().sample_weight(np.array([0]))
 
 
-def test_making_a_selector_only_stores():
+def test_init_only_stores_parameters():
     selector = BetaSelector(alpha=-1.0, domain="nonsense")  # refused by fit, not before
     assert selector.get_params()["domain"] == "nonsense"
     assert repr(selector) == "BetaSelector(alpha=-1.0, domain='nonsense')"
@@ -89,7 +89,7 @@ def test_shards_agree_with_arrays(cloud, selector):
 
 
 @pytest.mark.parametrize("name", list(SELECTORS))
-def test_every_selector_fits_by_name_and_gives_a_reason_for_each_class(plane, name):
+def test_every_selector_gives_a_reason_for_each_class(plane, name):
     selector = SELECTORS[name]()
     if "n_clusters" in selector.get_params():
         selector.n_clusters = 12
@@ -113,14 +113,14 @@ def test_selector_of_sets_seed_and_n_clusters_if_the_selector_has_them():
     assert selector_of("none", {}, seed=5, n_clusters=7).get_params() == {}
 
 
-def test_every_class_weighs_one(cloud):
+def test_none_gives_every_class_weight_1(cloud):
     selector = UniformSelector().fit(cloud.pool, cloud.labels, cloud.target)
     assert selector.class_weight_.tolist() == [1.0] * 10
     assert np.array_equal(selector.selected_classes_, np.arange(10))
     assert selector.reason_[0] == "kept: every class weighs 1"
 
 
-def test_own_labels_alone_leave_every_class_out(cloud):
+def test_own_gives_every_class_weight_0(cloud):
     selector = OwnSelector().fit(cloud.pool, cloud.labels, cloud.target)
     assert selector.class_weight_.tolist() == [0.0] * 10
     assert len(selector.selected_classes_) == 0

@@ -11,8 +11,8 @@ from justright.selection.beta import (
     REDUCTION,
     BetaCurve,
     harden,
-    remarks_about,
     similarity_to_target,
+    warnings_about,
     weight_reasons,
 )
 from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
@@ -48,19 +48,19 @@ def fan_of_classes(degrees):
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(5.0, 5.0), (3.0, 7.0), (1.0, 1.0), (5.0, 1.0)])
-def test_agrees_with_eq_13_written_as_loops(cloud, alpha, beta):
+def test_weights_agree_with_eq_13_as_loops(cloud, alpha, beta):
     selector = BetaSelector(alpha, beta).fit(cloud.pool, cloud.labels, cloud.target)
     expected = eq_13_as_loops(cloud.pool, cloud.labels, cloud.target, alpha, beta)
     assert selector.class_weight_ == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_one_and_one_weigh_every_class_exactly_one(cloud):
+def test_alpha_1_beta_1_gives_weight_1(cloud):
     for domain in ("clip", "affine", "minmax", "rank"):
         selector = BetaSelector(1.0, 1.0, domain=domain).fit(cloud.pool, cloud.labels, cloud.target)
         assert np.all(selector.class_weight_ == 1.0)
 
 
-def test_neither_the_nearest_nor_the_farthest_class_weighs_most():
+def test_largest_weight_is_between_nearest_and_farthest_class():
     selector = BetaSelector().fit(*fan_of_classes([0, 20, 45, 60, 80, 135, 180]))
     assert selector.class_weight_.argmax() == 3  # cos 60 = 0.5
     assert selector.class_weight_[[0, 5, 6]] == pytest.approx([0.0, 0.0, 0.0], abs=1e-12)
@@ -86,7 +86,7 @@ def test_reductions_are_ordered(cloud):
     assert similarity(0.5) == pytest.approx(middle)
 
 
-def test_normalizing_by_max_and_mean_scales_all_weights_alike(cloud):
+def test_normalize_scales_all_weights_equally(cloud):
     data = (cloud.pool, cloud.labels, cloud.target)
     raw = BetaSelector(domain="affine").fit(*data).class_weight_
     by_max = BetaSelector(domain="affine", normalize="max").fit(*data)
@@ -96,7 +96,7 @@ def test_normalizing_by_max_and_mean_scales_all_weights_alike(cloud):
     assert by_mean.class_weight_ / by_mean.class_weight_[0] == pytest.approx(raw / raw[0])
 
 
-def test_a_threshold_turns_the_weights_of_the_density_into_decisions(cloud):
+def test_threshold_makes_weights_0_and_1(cloud):
     data = (cloud.pool, cloud.labels, cloud.target)
     soft = BetaSelector(domain="affine").fit(*data).class_weight_
     hard = BetaSelector(domain="affine", threshold=float(np.median(soft))).fit(*data)
@@ -106,7 +106,7 @@ def test_a_threshold_turns_the_weights_of_the_density_into_decisions(cloud):
         assert reason.startswith("kept:" if weight else ("too far:", "too near:"))
 
 
-def test_reasons_tell_far_from_near():
+def test_reasons_distinguish_far_from_near():
     selector = BetaSelector(threshold=0.5).fit(*fan_of_classes([5, 60, 95]))
     near, kept, far = selector.reason_
     assert near.startswith("too near: similarity 1.00")
@@ -114,7 +114,7 @@ def test_reasons_tell_far_from_near():
     assert far.startswith("too far: similarity -0.09")
 
 
-def test_at_image_level_each_image_meets_the_target_itself(cloud):
+def test_image_level_weighs_each_image(cloud):
     data = (cloud.pool, cloud.labels, cloud.target)
     by_image = BetaSelector(level="image", domain="affine").fit(*data)
     alone = BetaSelector(domain="affine").fit(cloud.pool, np.arange(60), cloud.target)
@@ -137,7 +137,7 @@ def test_official_reproduces_the_public_code(cloud):
     assert (selector.image_similarity_ < 0).any()  # raw cosines: the density is 0 there
 
 
-def test_all_weights_zero_is_an_error_with_advice():
+def test_all_weights_0_raises_with_advice():
     with pytest.raises(DegenerateError, match="all 3 weights are 0") as error:
         BetaSelector().fit(*fan_of_classes([100, 120, 150]))
     assert "affine" in str(error.value)
@@ -145,18 +145,18 @@ def test_all_weights_zero_is_an_error_with_advice():
         BetaSelector(threshold=9.0).fit(*fan_of_classes([30, 60]))
 
 
-def test_an_infinite_weight_is_an_error():
+def test_infinite_weight_raises():
     with pytest.raises(DegenerateError, match="infinite weight"):
         BetaSelector(0.5, 0.5).fit(*fan_of_classes([60, 120]))
 
 
-def test_features_that_cancel_out_have_no_centroid():
+def test_zero_centroid_raises():
     pool, labels = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]), np.array([4, 4, 5])
     with pytest.raises(DegenerateError, match="class 4 cancel out"):
         BetaSelector().fit(pool, labels, np.ones((3, 2)))
 
 
-def test_weights_that_nearly_vanish_are_announced(caplog):
+def test_fit_warns_about_tiny_weights(caplog):
     with caplog.at_level(logging.WARNING):
         BetaSelector().fit(*fan_of_classes([88, 89, 89.5]))
     assert "100% of the weights are below 0.001" in caplog.text
@@ -200,7 +200,7 @@ def final_weights(counts=(1, 1, 1), **params):
     return selector._final(np.array([0.25, 0.5, 1.0]), np.array(counts)).tolist()
 
 
-def test_weights_are_scaled_then_clamped():
+def test_weights_are_normalized_then_clipped():
     assert final_weights(normalize="max") == pytest.approx([0.25, 0.5, 1.0])
     assert final_weights((1, 1, 2), normalize="mean") == pytest.approx([4 / 11, 8 / 11, 16 / 11])
     assert final_weights(weight_range=(0.75, 1.5)) == pytest.approx([0.75, 1.0, 1.5])
@@ -221,14 +221,14 @@ def test_the_peak_is_where_the_density_is_highest(domain):
     assert BetaCurve(5.0, 5.0, "rank").peak() is None
 
 
-def test_a_pole_is_rejected_as_a_weight():
+def test_soft_weights_reject_a_pole():
     curve, ends = BetaCurve(0.5, 0.5, "clip"), np.array([0.0, 0.5])
     assert curve.density(ends)[0] == np.inf
     with pytest.raises(DegenerateError, match="infinite weight at similarity 0"):
         curve.soft_weights(ends)
 
 
-def test_reasons_name_similarity_weight_and_side():
+def test_reason_has_similarity_and_weight():
     weight, similarity = np.array([0.5, 0.0, 0.0]), np.array([0.4, 0.1, 0.9])
     assert weight_reasons(weight, similarity, 0.5, is_hard=False) == [
         "similarity 0.40 weighs 0.50",
@@ -241,10 +241,10 @@ def test_reasons_name_similarity_weight_and_side():
     ]
 
 
-def test_remark_if_nearly_all_weights_vanish():
-    assert remarks_about(np.array([1e-4] * 9 + [1.0])) == ()
-    (remark,) = remarks_about(np.array([1e-4] * 19 + [1.0]))
-    assert remark.text == "95% of the weights are below 0.001: labels will hardly count"
+def test_warning_if_nearly_all_weights_vanish():
+    assert warnings_about(np.array([1e-4] * 9 + [1.0])) == ()
+    (warning,) = warnings_about(np.array([1e-4] * 19 + [1.0]))
+    assert warning.startswith("95% of the weights are below 0.001: labels will hardly count")
 
 
 REDUCTIONS = ["min", "median", "max", 0.0, 0.1, 1.0]

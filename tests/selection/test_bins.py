@@ -48,7 +48,7 @@ def bins_as_loops(data, seed, n_splits):
     return total, threshold, sorted(c for _, c in remaining[near:])
 
 
-def test_agrees_with_eq_14_and_15_written_as_loops(cloud):
+def test_distances_agree_with_eq_14_and_15_as_loops(cloud):
     selector = BinsSelector(n_splits=4, seed=3).fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
     distance, threshold, selected = bins_as_loops(cloud, seed=3, n_splits=4)
     assert selector.class_distance_ == pytest.approx(distance, abs=1e-9)
@@ -56,7 +56,7 @@ def test_agrees_with_eq_14_and_15_written_as_loops(cloud):
     assert selector.selected_classes_.tolist() == selected
 
 
-def test_on_a_drawn_plane_the_middle_classes_are_kept(plane):
+def test_classes_at_medium_distance_are_kept(plane):
     selector = BinsSelector(n_clusters=12, n_splits=100).fit(plane.pool, plane.labels, plane.target)
     assert selector.selected_classes_.tolist() == plane.middle.tolist()
     assert selector.bin_.tolist() == [1] * 12 + [2] * 12 + [0] * 6
@@ -67,7 +67,7 @@ def test_on_a_drawn_plane_the_middle_classes_are_kept(plane):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "l2"])
-def test_every_metric_discards_what_lies_in_another_direction(metric):
+def test_every_metric_discards_distant_classes(metric):
     rng = np.random.default_rng(0)
     axes = np.eye(6)
     target = np.concatenate([axes[0] + 0.3 * axes[i] for i in (1, 2, 3, 4)])
@@ -80,7 +80,7 @@ def test_every_metric_discards_what_lies_in_another_direction(metric):
     assert selector.selected_classes_.tolist() == [0, 1, 2]
 
 
-def test_l2_ignores_the_length_of_every_single_image(cloud):
+def test_l2_ignores_the_length_of_features(cloud):
     selector = BinsSelector(metric="l2", select=False)
     expected = selector.fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters).class_distance_
     length = np.random.default_rng(0).uniform(0.5, 2.0, (60, 1))
@@ -88,7 +88,7 @@ def test_l2_ignores_the_length_of_every_single_image(cloud):
     assert again.class_distance_ == pytest.approx(expected, abs=1e-9)
 
 
-def test_steps_can_be_left_out(plane):
+def test_discard_and_select_can_be_turned_off(plane):
     given = (plane.pool, plane.labels, plane.target, plane.clusters)
     keep_near = BinsSelector(n_splits=100, select=False).fit(*given)
     assert keep_near.selected_classes_.tolist() == [*plane.near, *plane.middle]
@@ -98,7 +98,7 @@ def test_steps_can_be_left_out(plane):
     assert everything.class_weight_.tolist() == [1.0] * 30
 
 
-def test_any_bin_can_be_kept_and_they_share_out_the_survivors(plane):
+def test_keep_bin_chooses_the_bin(plane):
     given = (plane.pool, plane.labels, plane.target, plane.clusters)
     chosen = [BinsSelector(n_bins=3, keep_bin=b).fit(*given).selected_classes_.tolist() for b in (1, 2, 3)]
     assert [len(classes) for classes in chosen] == [8, 8, 8]
@@ -106,7 +106,7 @@ def test_any_bin_can_be_kept_and_they_share_out_the_survivors(plane):
     assert BinsSelector(n_bins=3).fit(*given).selected_classes_.tolist() == chosen[2]
 
 
-def test_a_majority_of_splits_may_decide(plane):
+def test_combine_majority_counts_splits(plane):
     selector = BinsSelector(n_splits=25, combine="majority").fit(plane.pool, plane.labels, plane.target, plane.clusters)
     assert selector.split_distance_.shape == (25, 30)
     assert selector.kept_share_[plane.far].tolist() == [0.0] * 6
@@ -114,7 +114,7 @@ def test_a_majority_of_splits_may_decide(plane):
     assert selector.reason_[24] == "too far: chosen in 0 of 25 splits"
 
 
-def test_uniform_mass_ignores_how_many_images_a_cluster_has(cloud):
+def test_uniform_mass_ignores_cluster_sizes(cloud):
     given = (cloud.pool, cloud.labels)
     more = np.concatenate([np.flatnonzero(cloud.clusters == 0)] * 5 + [np.arange(60)])
 
@@ -126,7 +126,7 @@ def test_uniform_mass_ignores_how_many_images_a_cluster_has(cloud):
     assert distance("images", more) != pytest.approx(distance("images", np.arange(60)))
 
 
-def test_the_same_seed_gives_the_same_and_another_seed_other_splits(plane):
+def test_splits_depend_on_the_seed(plane):
     given = (plane.pool, plane.labels, plane.target, plane.clusters)
     first, again, other = (BinsSelector(seed=s).fit(*given).class_distance_ for s in (0, 0, 1))
     assert np.array_equal(first, again)
@@ -166,11 +166,11 @@ def test_classes_are_divided_into_equal_bins():
     assert bins_of([5.0, 1.0, 9.0, 3.0, 2.0, 4.0, 6.0], 5.0, n_bins=2) == [2, 1, 0, 1, 1, 2, 0]
 
 
-def test_a_class_at_the_threshold_stays():
+def test_class_at_the_threshold_is_not_discarded():
     assert bins_of([1.0, 2.0], 2.0, n_bins=1) == [1, 1]
 
 
-def test_all_survive_where_nothing_is_discarded():
+def test_discard_false_keeps_all_classes_in_bins():
     assert bins_of([3.0, 1.0, 2.0], 0.0, n_bins=3, discard=False) == [3, 1, 2]
 
 
@@ -203,11 +203,11 @@ def test_reasons_name_the_deciding_step():
     assert reasons([1, 2], [True, True], select=False, discard=False)[0] == "kept: nothing is discarded"
 
 
-def test_reasons_show_enough_digits_to_be_true():
+def test_reasons_show_enough_digits():
     assert reasons([0], [False], [0.6412], threshold=0.6411) == ["too far: 0.6412 > 0.6411"]
 
 
-def test_votes_are_counted_out():
+def test_reason_counts_votes():
     said = reasons([2, 1, 0], [True, False, False], kept_share=[0.7, 0.2, 0.0], n_splits=10, combine="majority")
     assert said == [
         "kept: chosen in 7 of 10 splits",

@@ -3,20 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.selection import BetaSelector, BinsSelector, ClassWeights, CuiSelector, Remark, UniformSelector
+from justright.selection import BetaSelector, BinsSelector, ClassWeights, CuiSelector, UniformSelector
 from justright.selection.class_weights import SelectionPlot, closest_first
 
 
 @pytest.mark.parametrize("measure", ["similarity", "distance", ""])
-def test_classes_are_compared_by_their_similarity_or_distance(measure):
+def test_measure_is_similarity_or_distance(measure):
     columns = {"rank": np.arange(2)} | ({measure: np.ones(2)} if measure else {})
     assert ClassWeights(np.arange(2), np.ones(2), ["a", "b"], columns).measure == measure
-
-
-def test_a_remark_advises_in_the_words_of_the_caller():
-    remark = Remark("few labels count", {"domain": "affine", "weight_range": "0.1 1"})
-    assert remark.for_python() == "few labels count; try domain='affine' or weight_range='0.1 1'"
-    assert remark.for_command_line() == "few labels count; try --domain affine or --weight-range 0.1 1"
 
 
 def test_closest_first_is_a_stable_order():
@@ -38,7 +32,7 @@ def test_selector_describes_its_figure(plane):
 
 
 @pytest.mark.parametrize("domain", ["clip", "affine", "minmax", "rank", "target"])
-def test_the_curve_of_beta_runs_through_its_classes(cloud, domain):
+def test_beta_curve_passes_through_the_classes(cloud, domain):
     selector = BetaSelector(domain=domain, n_clusters=5, reduction="median", normalize="max")
     selector.fit(cloud.pool, cloud.labels, cloud.target)
     plot = selector.plot(selector.weights_)
@@ -47,7 +41,7 @@ def test_the_curve_of_beta_runs_through_its_classes(cloud, domain):
     assert (plot.kind, plot.title) == ("weights", "Beta(5, 5)")
 
 
-def test_a_threshold_is_a_level_and_a_second_curve_of_zeros_and_ones(cloud):
+def test_threshold_adds_a_level_and_a_step_curve(cloud):
     selector = BetaSelector(domain="affine", threshold=1.0).fit(cloud.pool, cloud.labels, cloud.target)
     plot = selector.plot(selector.weights_)
     soft, hard = (y for _, y in plot.curves)

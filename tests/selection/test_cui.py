@@ -27,7 +27,7 @@ def similarity_as_loops(data, gamma):
     return similarity
 
 
-def test_agrees_with_eq_9_written_as_loops(cloud):
+def test_similarity_agrees_with_eq_9_as_loops(cloud):
     selector = CuiSelector(n_classes=3, gamma=0.5).fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
     expected = similarity_as_loops(cloud, 0.5)
     assert selector.class_similarity_ == pytest.approx(expected, abs=1e-9)
@@ -51,7 +51,7 @@ def test_ranks_do_not_depend_on_gamma_even_where_similarities_vanish(cloud):
     assert np.array_equal(CuiSelector(gamma=1e-6).fit(*given).rank_, CuiSelector(gamma=1e6).fit(*given).rank_)
 
 
-def test_more_classes_than_there_are_is_an_error(cloud):
+def test_n_classes_above_the_pool_raises(cloud):
     with pytest.raises(DegenerateError, match="n_classes=11 of a pool with 10"):
         CuiSelector(n_classes=11).fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
 

@@ -46,7 +46,7 @@ def part_of(pool, low, high):
     return pool[0][kept], pool[1][kept]
 
 
-def test_a_pool_that_teaches_is_recommended():
+def test_helpful_pool_is_recommended():
     own, pool, target, k = signal_and_noise()
     found = diagnose(own, part_of(pool, 24, 34), target, k, n_draws=4)
     assert found.winner == EVERYTHING
@@ -56,7 +56,7 @@ def test_a_pool_that_teaches_is_recommended():
     assert found.difference.mean == pytest.approx(found.everything - found.own)
 
 
-def test_a_pool_that_misleads_is_left_out():
+def test_harmful_pool_is_not_recommended():
     own, pool, target, k = signal_and_noise()
     found = diagnose(own, part_of(pool, 34, 44), target, k, n_draws=4)
     assert found.winner == OWN
@@ -85,7 +85,7 @@ def test_equal_seeds_give_equal_results():
     assert diagnose(*data, n_draws=2, seed=4) != one
 
 
-def test_labels_of_pool_and_own_may_be_the_same_numbers():
+def test_pool_and_own_labels_may_overlap():
     own, pool, target, k = signal_and_noise()
     renamed = (pool[0], pool[1] - pool[1].min())
     assert diagnose(own, pool, target, k, n_draws=2) == diagnose(own, renamed, target, k, n_draws=2)
@@ -117,7 +117,7 @@ def test_large_classes_are_sampled_and_tiny_ones_left_out():
     np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1)
 
 
-def test_two_classes_leave_the_one_direction_between_them():
+def test_two_classes_have_one_discriminant():
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1], 200)
     pool = rng.normal(size=(400, 3)) + 4.0 * np.outer(labels, [1.0, 0.0, 0.0])
@@ -136,7 +136,7 @@ def test_weights_count_like_repeated_images():
     assert np.abs(weighted) == pytest.approx(np.abs(repeated), abs=1e-9)  # a direction may point either way
 
 
-def test_copies_of_one_feature_per_class_have_no_spread_to_measure():
+def test_identical_features_in_each_class_raise():
     pool = np.repeat(np.eye(2), 3, axis=0)
     with pytest.raises(DegenerateError, match="copies of one feature"):
         discriminant_features(pool, np.repeat([0, 1], 3), np.eye(2))

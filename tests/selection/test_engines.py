@@ -73,7 +73,7 @@ def test_engines_agree_on_large_products(engine):
         assert selector.fit(pool, labels, target).class_weight_ == pytest.approx(expected, abs=1e-5)
 
 
-def test_clusters_that_are_given_reach_their_shards(engine, stores, cloud):
+def test_given_clusters_are_split_by_shards(engine, stores, cloud):
     selector = CuiSelector()
     here = learned(selector.fit_stream(*shards_of(*stores), cloud.clusters))
     there = learned(selector.fit_stream(*shards_of(*stores), cloud.clusters, engine=engine))
@@ -96,7 +96,7 @@ def test_worker_errors_keep_their_text(engine, cloud):
 
 
 @pytest.mark.parametrize("name", FAR_ENGINES)
-def test_a_worker_that_is_killed_on_the_way_changes_no_byte(name, stores, tmp_path):
+def test_killed_worker_changes_no_byte(name, stores, tmp_path):
     selector = BinsSelector(n_clusters=5, discard=False)
     labeled, target = shards_of(*stores)
     here = learned(selector.fit_stream(labeled, target))

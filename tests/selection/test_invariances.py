@@ -28,7 +28,7 @@ def weights(selector, pool, labels, target, clusters):
 
 
 @each
-def test_the_order_of_images_does_not_matter(cloud, selector):
+def test_weights_do_not_depend_on_image_order(cloud, selector):
     expected = weights(selector, cloud.pool, cloud.labels, cloud.target, cloud.clusters)
     a, b = np.random.default_rng(5).permutation(60), np.random.default_rng(6).permutation(60)
     shuffled = weights(selector, cloud.pool[a], cloud.labels[a], cloud.target[b], cloud.clusters[b])
@@ -36,7 +36,7 @@ def test_the_order_of_images_does_not_matter(cloud, selector):
 
 
 @each
-def test_the_order_of_classes_does_not_matter(cloud, selector):
+def test_weights_do_not_depend_on_class_order(cloud, selector):
     expected = weights(selector, cloud.pool, cloud.labels, cloud.target, cloud.clusters)
     new_name = np.random.default_rng(5).permutation(10)
     renamed = weights(selector, cloud.pool, new_name[cloud.labels], cloud.target, cloud.clusters)
@@ -44,7 +44,7 @@ def test_the_order_of_classes_does_not_matter(cloud, selector):
 
 
 @each
-def test_copies_of_the_target_do_not_matter(cloud, selector):
+def test_weights_do_not_depend_on_copies_of_the_target(cloud, selector):
     expected = weights(selector, cloud.pool, cloud.labels, cloud.target, cloud.clusters)
     thrice = (np.concatenate([cloud.target] * 3), np.concatenate([cloud.clusters] * 3))
     if isinstance(selector, BinsSelector) and selector.mass == "images":
@@ -63,7 +63,7 @@ def test_uniform_mass_ignores_copies_of_the_target(cloud):
 
 
 @each
-def test_turning_the_space_does_not_matter(cloud, selector):
+def test_weights_do_not_depend_on_rotation(cloud, selector):
     expected = weights(selector, cloud.pool, cloud.labels, cloud.target, cloud.clusters)
     turn = ortho_group.rvs(8, random_state=0)
     turned = weights(selector, cloud.pool @ turn, cloud.labels, cloud.target @ turn, cloud.clusters)

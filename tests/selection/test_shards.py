@@ -11,19 +11,19 @@ each = pytest.mark.parametrize("selector", SELECTORS, ids=repr)
 
 
 @each
-def test_an_empty_target_is_named(cloud, selector):
+def test_empty_target_raises(cloud, selector):
     with pytest.raises(DegenerateError, match="target is empty"):
         selector.fit(cloud.pool, cloud.labels, cloud.target[:0])
 
 
 @each
-def test_a_pool_of_one_class_is_named(cloud, selector):
+def test_pool_of_one_class_raises(cloud, selector):
     with pytest.raises(DegenerateError, match="one class only, 0"):
         selector.fit(cloud.pool, np.zeros(60, dtype=int), cloud.target)
 
 
 @each
-def test_an_empty_pool_is_named(cloud, selector):
+def test_empty_pool_raises(cloud, selector):
     with pytest.raises(DegenerateError, match="pool is empty"):
         selector.fit(cloud.pool[:0], cloud.labels[:0], cloud.target)
 
@@ -31,7 +31,7 @@ def test_an_empty_pool_is_named(cloud, selector):
 @each
 @pytest.mark.parametrize(("value", "said"), [(np.nan, "NaN"), (0.0, "zeros")])
 @pytest.mark.parametrize("side", ["pool", "target"])
-def test_features_without_direction_are_named_with_side_and_row(cloud, selector, value, said, side):
+def test_error_names_rows_of_zero_features(cloud, selector, value, said, side):
     getattr(cloud, side)[17] = value
     with pytest.raises(DegenerateError, match=said) as error:
         selector.fit(cloud.pool, cloud.labels, cloud.target)
@@ -80,7 +80,7 @@ def test_generators_are_rejected_if_shards_are_read_twice(cloud):
     assert len(once.class_weight_) == 10
 
 
-def test_a_pool_without_shards_is_empty():
+def test_pool_without_shards_raises():
     for selector in (BetaSelector(), UniformSelector()):
         with pytest.raises(DegenerateError, match="the pool is empty"):
             selector.fit_stream([], [np.ones((2, 3))])

@@ -15,7 +15,7 @@ from justright.selection import (
 from justright.utils.errors import DegenerateError
 
 
-def test_clear_cases_are_kept_nearly_always_or_never(plane):
+def test_clear_classes_are_kept_always_or_never(plane):
     selector = BinsSelector(n_clusters=12, n_splits=100)
     found = stability(selector, plane.pool, plane.labels, plane.target, n_resamples=5)
     assert found.kept_share[plane.near].mean() < 0.2
@@ -70,6 +70,6 @@ def test_failed_resamples_are_counted_and_left_out(cloud):
     assert found.weight_mean.tolist() == list(range(10))
 
 
-def test_only_failed_resamples_are_an_error(cloud):
+def test_all_resamples_failing_raises(cloud):
     with pytest.raises(DegenerateError, match="any of 3 resamples"):
         stability(BetaSelector(threshold=99.0), cloud.pool, cloud.labels, cloud.target, n_resamples=3)

@@ -158,7 +158,7 @@ def _finished(make: Callable[[], Run]) -> RunFolder:
     """The finished run. Resumes it if it was stopped; otherwise removes everything in its folder and starts."""
     run = make()
     path = run.folder.path
-    if _is_stopped(path, run.asked["print"]):
+    if _is_stopped(path, run.request["print"]):
         try:
             return run.all(is_owned=True)
         except DegenerateError:
@@ -175,7 +175,7 @@ def _is_stopped(path: Path, fingerprint: str) -> bool:
         about = RunFolder.open(path).about
     except JustrightError:
         return False
-    return about.get("asked", {}).get("print") == fingerprint and not about["is_finished"]
+    return about.get("request", {}).get("print") == fingerprint and not about["is_finished"]
 
 
 def _remove(paths: Iterable[Path]) -> None:
@@ -221,7 +221,7 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
             plan = replace(plan, rates=rates[spec.method])
             seconds += START_SECONDS + sum(plan.seconds()[stage] for stage in ("estimate", "train"))
             view_seed = spec.seed if getattr(plan.config, "views_by_seed", False) else 0
-            files = [file for file in plan.files() if file.stage == "bank"]
+            files = [file for file in plan.files() if file.stage == "views"]
             for n_views, file in zip(plan.stored_views().values(), files, strict=True):
                 banks[file.what, view_seed] = n_views * work.n_images * plan.rates.view, file.n_bytes
         n_runs += len(runs)

@@ -125,21 +125,21 @@ def run(
     if data is not None and read_suite(suite).columns:
         profile = profile or PROFILES[0]
     whole = requested_suite(suite, profile, backbone)
-    asked = whole.with_role(role or POOL_ROLES[1]) if whole.columns else whole
+    requested = whole.with_role(role or POOL_ROLES[1]) if whole.columns else whole
     out = _folder(out, whole)
     jobs = jobs or max(1, len(device))
-    todo = [] if asked.only_counts else missing_runs(asked, out, only, data)
+    todo = [] if requested.only_counts else missing_runs(requested, out, only, data)
     if todo:
         from justright.features.feature_network import usable
 
-        wanted = device or [asked.run.get("device", AUTO)]
+        wanted = device or [requested.run.get("device", AUTO)]
         device = tuple(usable(resolve_device(each)) for each in wanted)
     if todo and not terminal.is_silent:
         from justright.benchmark.runner import suite_costs
 
-        terminal.say(str(suite_costs(asked.with_run(device=device[0]), todo, data, jobs)))
+        terminal.say(str(suite_costs(requested.with_run(device=device[0]), todo, data, jobs)))
     with opened_engine(engine, jobs) as elsewhere:
-        run_suite(asked, out, data=data, n_jobs=jobs, only=only, engine=elsewhere, devices=device)
+        run_suite(requested, out, data=data, n_jobs=jobs, only=only, engine=elsewhere, devices=device)
     show_suite(terminal, whole, suite_results(whole, out), out, backbone)
 
 
@@ -187,20 +187,20 @@ def show(
       justright benchmark show selection --out study --figure changes.svg
       justright benchmark show selection --out study --baseline everything
     """
-    asked = requested_suite(suite, profile or _profile_of(suite, out, backbone), backbone)
-    out = _folder(out, asked)
-    if asked.columns and (part or baseline):
+    requested = requested_suite(suite, profile or _profile_of(suite, out, backbone), backbone)
+    out = _folder(out, requested)
+    if requested.columns and (part or baseline):
         raise click.UsageError("--part and --baseline are not for tables of the paper.")
     if to is not None:
-        expect_ending(to, table_endings(asked), f"--to {to}")
-    if part is not None and part not in (parts := {problem.part for problem in asked.problems}):
+        expect_ending(to, table_endings(requested), f"--to {to}")
+    if part is not None and part not in (parts := {problem.part for problem in requested.problems}):
         raise JustrightError(f"--part {part}", expected=f"one of {', '.join(sorted(filter(None, parts)))}")
     if baseline is not None:
-        asked = asked.against(baseline)
-    lines = [line for line in suite_results(asked, out) if part is None or line["part"] == part]
+        requested = requested.against(baseline)
+    lines = [line for line in suite_results(requested, out) if part is None or line["part"] == part]
     if figure is not None:
-        draw_suite_figure(asked, lines, figure)
-    show_suite(terminal, asked, lines, out, backbone, to)
+        draw_suite_figure(requested, lines, figure)
+    show_suite(terminal, requested, lines, out, backbone, to)
 
 
 def _profile_of(suite: str, out: Path | None, backbone: str | None) -> str | None:

@@ -204,7 +204,7 @@ def show_result(terminal: Terminal, result: Result, with_report: bool = True) ->
         "categories": {kind: len(each) for kind, each in sizes.items()},
         "n_categories": len(found.categories),
         "n_used": int((found.sizes > 0).sum()),
-        "n_copies": about["asked"]["copies left out"],
+        "n_copies": about["request"]["copies left out"],
         "n_given": int(found.is_given.sum()),
         "scores": None if run.scores is None else run.scores.to_dict(),
         "written": [str(path) for path in written],

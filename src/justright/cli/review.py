@@ -144,16 +144,16 @@ def _import(
     if not name:
         raise click.UsageError("The name of the reviewer is unknown. Add --reviewer.")
     done = import_from(opened, source, name, source_form)
-    told = f"{done.n_labels:,} labels as {done.format} in {source}"
+    message = f"{done.n_labels:,} labels as {done.format} in {source}"
     if done.action is None:
-        told += ": nothing to correct."
+        message += ": nothing to correct."
     else:
-        told += f": {images_text(done.n_moved)} moved"
+        message += f": {images_text(done.n_moved)} moved"
         named = ", ".join([*done.named[:N_NAMED], *["..."] * (len(done.named) > N_NAMED)])
-        told += f", named: {named}" if done.named else ""
-        told += f". This is action {done.action} of the review."
+        message += f", named: {named}" if done.named else ""
+        message += f". This is action {done.action} of the review."
     terminal.result(
-        {"imported": str(source)} | {"from" if k == "format" else k: v for k, v in asdict(done).items()}, told
+        {"imported": str(source)} | {"from" if k == "format" else k: v for k, v in asdict(done).items()}, message
     )
 
 

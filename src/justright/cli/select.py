@@ -111,8 +111,8 @@ def select(
         )
     with ENGINES[engine](workers) as run:
         fitted.fit_stream(merged, row_shards(unlabeled.features), engine=run, quiet=True)
-    for remark in () if terminal.quiet else fitted.weights_.remarks:  # with --json too, beside standard output
-        click.echo(f"Note: {remark.for_command_line()}.", err=True)
+    for warning in () if terminal.quiet else fitted.weights_.warnings:  # with --json too, beside standard output
+        click.echo(f"Note: {warning}.", err=True)
     stable = stability_of(fitted, merged, unlabeled, n_resamples, seed)
     result = Selection.of(name, fitted, merged, stable)
     diagnosis = None
@@ -133,7 +133,7 @@ def select(
             terminal.say(f"No example images: {problem}")
     for file in written:
         terminal.say(f"Written: {file}")
-    value = {"asked": request} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
+    value = {"request": request} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
     _show(terminal, result)
     lines = [f"{result.summary()}."]
     lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how, diagnosis.caveat]

@@ -57,7 +57,7 @@ def hierarchy(
     n_known = len(np.unique(labels[labels != UNLABELED]))
     clusters, centroids = _clusters(x, labels, n_clusters, seed, is_capped)
     is_known = clusters < n_known
-    found, reach = [clusters], [_reach(centroids)[clusters]]
+    levels, reach = [clusters], [_reach(centroids)[clusters]]
     for known, new in level_sizes(n_known, n_clusters - n_known)[1:]:
         given = np.full(len(x), UNLABELED)
         if n_known:
@@ -66,9 +66,9 @@ def hierarchy(
         coarse, coarse_centroids = _clusters(x, given, known + new, seed, is_capped)
         if order == "official":
             coarse = np.concatenate([coarse[is_known], coarse[~is_known]])
-        found.append(coarse)
+        levels.append(coarse)
         reach.append(_reach(coarse_centroids)[coarse])
-    return Hierarchy(np.stack(found), np.stack(reach))
+    return Hierarchy(np.stack(levels), np.stack(reach))
 
 
 def _clusters(

@@ -148,19 +148,19 @@ class Discovery(BaseEstimator, ABC):
     def _for_classes(self, config: Any, data: TrainingData) -> Any:
         """Adapt the settings to the sizes of the labeled classes, and note what changes."""
         sizes = np.bincount(data.labels[data.labeled], minlength=len(data.known))
-        made, asked = config.for_classes(sizes), asdict(config)
+        adapted, requested = config.for_classes(sizes), asdict(config)
         self.notes_ += [
-            f"labeled classes have {sizes.min()} to {sizes.max()} images: {name} is {value}, not {asked[name]}"
-            for name, value in asdict(made).items()
-            if value != asked[name]
+            f"labeled classes have {sizes.min()} to {sizes.max()} images: {name} is {value}, not {requested[name]}"
+            for name, value in asdict(adapted).items()
+            if value != requested[name]
         ]
-        return made
+        return adapted
 
     def _n_threads_before(self) -> int | None:
         """Read the thread count of the training in the folder; None if there is none."""
         folders = [] if self.folder is None else [self.folder / part for part in (*FIRST_PARTS, ".")]
-        found = (Checkpoints(folder / "checkpoint").n_threads() for folder in folders)
-        return next(filter(None, found), None)
+        counts = (Checkpoints(folder / "checkpoint").n_threads() for folder in folders)
+        return next(filter(None, counts), None)
 
     def _views(self, transform: str | Transform, data: TrainingData, **options: Any) -> Views:
         """Open views of all images, whatever their weight, so that other selections can reuse them.
@@ -245,8 +245,10 @@ class Discovery(BaseEstimator, ABC):
                 followed = self.joint_.predict(np.asarray(before.features), tuned, self.assigner_.scores)
                 cluster, confidence = followed.category, probability_right(followed.evidence)
                 is_neither = self.joint_.is_neither(followed.similarity, neither)
-        found = Predictions(index, cluster, confidence, is_neither, self.categories_)
-        return found.with_given([given.get(each) for each in images.take(good).content_ids()]) if given else found
+        predicted = Predictions(index, cluster, confidence, is_neither, self.categories_)
+        if not given:
+            return predicted
+        return predicted.with_given([given.get(each) for each in images.take(good).content_ids()])
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors and model.json."""
@@ -325,8 +327,8 @@ class TrainedDiscovery(Discovery):
         if learner.is_tuned:
             inputs.forget_features()
         # a plateau is looked for only where an epoch costs much more than looking
-        seen = inputs.plain if learner.is_tuned else None
-        training = Training(learner, views, data, config, folder, made_with, seen, self.tensorboard)
+        plain = inputs.plain if learner.is_tuned else None
+        training = Training(learner, views, data, config, folder, made_with, plain, self.tensorboard)
         training.run(f"training {self.name}" if learner.is_tuned else f"training the heads of {self.name}")
         self.notes_ += training.notes()
         self.trained_share_ = min(self.trained_share_, training.trained_share)

@@ -15,7 +15,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from justright.discovery.configs import without_removed
 from justright.discovery.processes import Processes
 from justright.utils.errors import DataError, JustrightError
 from justright.utils.files import parsed_json, remove_leftovers, replacing, write_text
@@ -123,7 +122,7 @@ def checksum(tensors: Mapping[str, Tensor], state: str = "") -> str:
 
 def check_same_settings(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Raise if the checkpoint was made with other settings; the error lists the differences."""
-    if changes := differences(without_removed(flat(before)), now):
+    if changes := differences(flat(before), now):
         raise DataError(
             f"{folder} was trained with other settings:\n{differences_text(changes)}",
             expected="the same data, weights and settings",

@@ -149,10 +149,10 @@ def by_shifted_clusters(
     clustering = ShiftedClusters(data.labels[data.labeled], len(data.known), config.n_ward, seed)
     x = unit_rows(clustered[rows])
     k = clustering.best_k(x) if n_categories is None else n_categories
-    found = clustering.best(x, k, config.n_neighbors, config.shift)
+    clusters = clustering.best(x, k, config.n_neighbors, config.shift)
     unit = unit_rows(features[rows])
-    assigner = CategoryAssigner.of_centroids(_centroids(unit, found.category, k))
-    return Learned(features, assigner, data.of_target(found.category[len(data.labeled) :]))
+    assigner = CategoryAssigner.of_centroids(_centroids(unit, clusters.category, k))
+    return Learned(features, assigner, data.of_target(clusters.category[len(data.labeled) :]))
 
 
 @dataclass(frozen=True, eq=False)

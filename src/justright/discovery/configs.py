@@ -40,24 +40,6 @@ MIN_PASSES = 3  # over all images
 STEADY_SHARE = 0.6  # of the epochs are at the first rate
 MAX_EPOCHS = 50  # of such a training: the rate falls, and a plateau is looked for, once an epoch
 
-REMOVED: dict[str, Any] = {
-    "refresh": 0.0,
-    "known_scale": 0.0,
-    "known_threshold": 0.7,
-    "known_temperature": 0.05,
-    "known_margin": 0.4,
-    "known_momentum": 0.999,
-    "debiased_scale": 0.0,
-    "debiased_share": 0.5,
-    "debiased_threshold": 0.85,
-    "debiased_temperature": 0.1,
-    "detector_scale": 0.01,
-    "detector_temperature": 0.1,
-    "detector_entropy": 0.1,
-    "detector_agreement": 1.0,
-}
-"""Settings of earlier versions and their defaults. Saved runs that hold them at these stay readable."""
-
 KMEANS_FIELDS = ("n_init", "max_iter")
 STORED_VIEW_FIELDS = ("bank_precision",)
 
@@ -96,7 +78,7 @@ class Config:
 
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
         """Return a copy with some settings changed; unknown names raise."""
-        known, settings = {item.name for item in fields(self)}, without_removed(settings)
+        known = {item.name for item in fields(self)}
         if unknown := sorted(set(settings) - known):
             raise JustrightError(
                 f"{type(self).__name__} has no setting {unknown[0]!r}", expected=f"one of {', '.join(sorted(known))}"
@@ -215,11 +197,6 @@ class PlannedTraining(NamedTuple):
         than its share of the images and `n_steps` is not set.
         """
         return (self.config.n_epochs or 1) * (self.config.n_steps or max(1, n_seen // self.config.batch_size))
-
-
-def without_removed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop `REMOVED` settings that have their default; names may have a prefix that ends in a dot."""
-    return {name: value for name, value in settings.items() if REMOVED.get(name.rpartition(".")[2], ...) != value}
 
 
 def projection_size(dim: int, hidden_dim: int, out_dim: int, n_out: int | None = None) -> int:

@@ -272,11 +272,11 @@ class FeatureViews(Views):
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Return one feature of each row; all are computed at the first call."""
         if self.features is None:
-            found = [
+            of_views = [
                 features_of(self.backbone, self.views, self.rows, np.full_like(self.rows, view))
                 for view in track(range(self.n_views), self.n_views, "features of training views")
             ]
-            self.features = torch.from_numpy(np.stack(found)).to(self.backbone.device)
+            self.features = torch.from_numpy(np.stack(of_views)).to(self.backbone.device)
         return (self.features[torch.from_numpy(views), torch.from_numpy(np.searchsorted(self.rows, rows))],)
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:

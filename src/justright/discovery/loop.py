@@ -234,23 +234,23 @@ class Training:
 
     def _resume(self) -> None:
         # in turn: the first process renames damaged files
-        found = None if self.checkpoints is None else self.processes.in_turn(self.checkpoints.load)
-        if found is None:
+        saved = None if self.checkpoints is None else self.processes.in_turn(self.checkpoints.load)
+        if saved is None:
             self.records.begin_with([])
             return
-        check_same_settings(found.state["made_with"], self.made_with, self.folder or Path())
-        self.progress = Progress(**found.state["progress"])
+        check_same_settings(saved.state["made_with"], self.made_with, self.folder or Path())
+        self.progress = Progress(**saved.state["progress"])
         if self.progress.epoch < self.progress.n_epochs:  # a finished training may be read by any number of processes
-            self.processes.expect(found.state.get("processes", self.processes.n), self.folder or Path())
+            self.processes.expect(saved.state.get("processes", self.processes.n), self.folder or Path())
         with torch.no_grad():
             for name, tensor in self.learner.changing().items():
-                tensor.copy_(found.tensors[f"network/{name}"])
+                tensor.copy_(saved.tensors[f"network/{name}"])
         for name, parameter in self.trained.items():
-            if (buffer := found.tensors.get(f"{MOMENTUM}{name}")) is not None:
+            if (buffer := saved.tensors.get(f"{MOMENTUM}{name}")) is not None:
                 self.optimizer.state[parameter]["momentum_buffer"] = buffer.to(parameter.device).clone()
-        if self.assignments is not None and ASSIGNED in found.tensors:
-            self.assignments.categories = found.tensors[ASSIGNED].numpy()
-        self.scaler.load_state_dict(found.state["scaler"])
+        if self.assignments is not None and ASSIGNED in saved.tensors:
+            self.assignments.categories = saved.tensors[ASSIGNED].numpy()
+        self.scaler.load_state_dict(saved.state["scaler"])
         self.records.begin_with(self.progress.records)
 
 

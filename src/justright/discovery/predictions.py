@@ -204,7 +204,7 @@ def consensus(runs: Sequence[Predictions]) -> Consensus:
         if (moved == voted).all():
             break
     agrees = named == voted
-    found = Predictions(
+    joined = Predictions(
         runs[reference].index,
         voted,
         np.where(agrees, confidence, 0.0).mean(axis=0).astype(np.float32),
@@ -212,7 +212,7 @@ def consensus(runs: Sequence[Predictions]) -> Consensus:
         runs[reference].categories,
         runs[reference].is_given,
     )
-    return Consensus(found, agrees.mean(axis=0), reference)
+    return Consensus(joined, agrees.mean(axis=0), reference)
 
 
 def _renamed(

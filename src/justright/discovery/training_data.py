@@ -116,9 +116,9 @@ class TrainingData:
 
     def of_target(self, category: Int[Array, " unlabeled"]) -> Int[Array, " target"]:
         """The category of every target image from those of the `unlabeled` rows: the others keep what was given."""
-        found = self.given.astype(np.int64)
-        found[self.unlabeled - self.n_labeled] = category
-        return found
+        of_target = self.given.astype(np.int64)
+        of_target[self.unlabeled - self.n_labeled] = category
+        return of_target
 
     def batches(
         self,
@@ -190,18 +190,20 @@ def n_held_out(n_images: int, share: float) -> int:
 def _given(
     given: Mapping[str, int], content_ids: pa.ChunkedArray, is_own: Bool[Array, " labeled"], known: Int[Array, " known"]
 ) -> tuple[Int[Array, " target"], Bool[Array, " target"]]:
-    """The number of the known class that was given to each target image, or -1; and whether it is a labeled one too.
+    """The known class that a person gave to each target image, or -1; and whether the image is also a labeled one.
 
-    A class without weight is not known, and what was given of it is sorted like the rest of the target.
+    A class of weight 0 is not known: target images with such a label are treated as unlabeled.
     """
     n_labeled = len(is_own)
     target = content_ids[n_labeled:]
     if not given:
         return np.full(len(target), UNLABELED, dtype=np.int32), np.zeros(len(target), dtype=bool)
     number = {int(label): place for place, label in enumerate(known)}
-    found = np.array([number.get(given.get(each, UNLABELED), UNLABELED) for each in target.to_pylist()], dtype=np.int32)
+    known_class = np.array(
+        [number.get(given.get(each, UNLABELED), UNLABELED) for each in target.to_pylist()], dtype=np.int32
+    )
     own = content_ids[:n_labeled].filter(pa.array(is_own)).combine_chunks()
-    return found, (found != UNLABELED) & pc.is_in(target, value_set=own).to_numpy()
+    return known_class, (known_class != UNLABELED) & pc.is_in(target, value_set=own).to_numpy()
 
 
 def _held_out(labels: Int[Array, " labeled"], is_kept: Mask, share: float) -> Mask:

@@ -114,7 +114,7 @@ def _brent(count: Callable[[int], tuple[int, Counts]], low: int, high: int) -> d
     # Golden sections alone would end at one integer within this many steps; parabolas need fewer.
     n_steps = 3 + math.ceil(math.log(max(high - low, 1), (1 + math.sqrt(5)) / 2))
     steps = track(range(n_steps + 2 * _N_WALK), n_steps + 2 * _N_WALK, "clusterings")
-    seen: dict[int, Counts] = {}
+    tried: dict[int, Counts] = {}
     accuracy: dict[int, float] = {}
 
     def error(k: float) -> float:
@@ -122,7 +122,7 @@ def _brent(count: Callable[[int], tuple[int, Counts]], low: int, high: int) -> d
         if rounded not in accuracy:
             next(steps, None)
             n_clusters, counts = count(rounded)
-            seen[n_clusters] = counts
+            tried[n_clusters] = counts
             accuracy[rounded] = match_counts(counts).accuracy
         return -accuracy[rounded]
 
@@ -134,7 +134,7 @@ def _brent(count: Callable[[int], tuple[int, Counts]], low: int, high: int) -> d
             k += direction
             if not low <= k <= high or -error(float(k)) < max(accuracy.values()):
                 break
-    return seen
+    return tried
 
 
 def _repeat(counts: Counts, classes: Int[Array, " classes"], times: Int[Array, " classes"]) -> Counts:

@@ -123,9 +123,9 @@ class SpreadCounter(CategoryCounter):
         self._classes = np.unique(self._labels[self._labels != UNLABELED])
         for _ in track(range(1), 1, "trees of clusters"):
             self._tree = WardTree(z[kept[kept < given.n_counted]])
-            found, spread = self._estimate(self._classes)
-        k = np.unique(np.geomspace(1, min(3 * found, len(spread)), _N_POINTS).round().astype(np.int64))
-        return found, np.stack([k.astype(np.float64), spread[k - 1]], axis=1)
+            n_categories, spread = self._estimate(self._classes)
+        k = np.unique(np.geomspace(1, min(3 * n_categories, len(spread)), _N_POINTS).round().astype(np.int64))
+        return n_categories, np.stack([k.astype(np.float64), spread[k - 1]], axis=1)
 
     def interval(self, level: float = 0.9, n_resamples: int = 10) -> tuple[int, int]:
         """The K for other labeled classes: half of them each time, drawn without replacement.

@@ -109,7 +109,7 @@ class Backbone(nn.Module):
             return self.suffix(self.prefix(images))
         tokens: Tensor = self.model.forward_features(images)
         if tokens.ndim == 2:
-            raise DataError(f"{self.name} has no patches that could be told apart", expected="the pooling class")
+            raise DataError(f"{self.name} has no separate patches", expected="the pooling class")
         if tokens.ndim == 4:  # a conv net's map
             is_channels_first = getattr(self.model, "output_fmt", "NCHW") == "NCHW"
             tokens = tokens.flatten(2).transpose(1, 2) if is_channels_first else tokens.flatten(1, 2)

@@ -51,8 +51,8 @@ def find_checkpoint(name: str, given: Path | None = None) -> Path:
         if not given.exists():
             raise CheckpointError(f"no such checkpoint: {given}", expected="a .safetensors or .pth file or a directory")
         return given
-    if (found := local_checkpoint(name)) is not None:
-        return found
+    if (local := local_checkpoint(name)) is not None:
+        return local
     if (packaged := spec_of(name).packaged) is not None:
         raise CheckpointError(
             f"the checkpoint of {name} comes in the package {packaged[0]}, which is not installed",
@@ -88,10 +88,10 @@ def local_checkpoint(name: str) -> Path | None:
 
 def _in_package(name: str, package: str, folder: str) -> Path:
     inside = Path(str(resources.files(package))) / folder
-    found = [*inside.glob(f"{name}.safetensors"), *sorted(inside.glob("*.pth"))]
-    if not found:
+    files = [*inside.glob(f"{name}.safetensors"), *sorted(inside.glob("*.pth"))]
+    if not files:
         raise CheckpointError(f"the package {package} holds no checkpoint", expected=f"a .pth file in {inside}")
-    return found[0]
+    return files[0]
 
 
 def where_to_put(name: str) -> str:

@@ -253,7 +253,7 @@ def extract(
 
 
 def store_index(images: ImageSet, content_ids: list[str], rows: Rows, out: Place) -> pa.Table:
-    """The table of some rows, ids filled in, sources named as seen from the store: `open_images` reads it."""
+    """The table of some rows with all ids, and sources relative to the store, for `open_images`."""
     table = images.table
     ids = pc.coalesce(table["id"], pa.array(content_ids, pa.string()))
     saved = {name: _saved_as(reader, out) or f"{name.partition(':')[0]}:" for name, reader in images.readers.items()}
@@ -263,7 +263,7 @@ def store_index(images: ImageSet, content_ids: list[str], rows: Rows, out: Place
 
 
 def _saved_as(reader: Reader, out: Place) -> str | None:
-    """A source as seen from the store; from elsewhere it is seen as from here."""
+    """A source relative to a store of this machine; a remote store names it as this process does."""
     if isinstance(out, Path):
         return reader.saved_as(out.absolute())
     return reader.saved_as(Path("/")) and reader.source

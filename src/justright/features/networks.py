@@ -77,10 +77,10 @@ def architecture_in(path: Path) -> str | None:
     """The architecture that timm wrote beside a checkpoint; None if there is none."""
     config = path / "config.json"
     try:
-        found = parsed_json(config.read_bytes()).get("architecture") if config.exists() else None
-        if found is None or isinstance(found, str):
-            return found
-        raise ValueError(f"its architecture is {found!r}")
+        architecture = parsed_json(config.read_bytes()).get("architecture") if config.exists() else None
+        if architecture is None or isinstance(architecture, str):
+            return architecture
+        raise ValueError(f"its architecture is {architecture!r}")
     except (OSError, ValueError, AttributeError) as error:
         raise CheckpointError(f"{config} cannot be read: {error}", expected="what timm wrote") from error
 
@@ -98,7 +98,7 @@ def with_timm_names(state: State) -> State:
         state["reg_token"] = state.pop("register_tokens")
         state["cls_token"] = state["cls_token"] + state["pos_embed"][:, :1]
         state["pos_embed"] = state["pos_embed"][:, 1:]
-    return {re.sub(r"\.mlp\.w12\.", ".mlp.fc1.", re.sub(r"\.mlp\.w3\.", ".mlp.fc2.", k)): v for k, v in state.items()}
+    return {key.replace(".mlp.w12.", ".mlp.fc1.").replace(".mlp.w3.", ".mlp.fc2."): state[key] for key in state}
 
 
 def _from_transformers(state: State) -> State:
@@ -109,18 +109,14 @@ def _from_transformers(state: State) -> State:
             block, part, kind = match.groups()
             parts.setdefault(f"{block}.attn.qkv.{kind}", {})[part] = value
         elif not key.startswith(("pooler.", "classifier.")):
-            renamed[_timm_name(key)] = value
+            renamed[key] = value
     for key, qkv in parts.items():
         if len(qkv) < 3:
             raise CheckpointError(f"{key} lacks one of query, key, value", expected="all three")
-        renamed[_timm_name(key)] = torch.cat([qkv["query"], qkv["key"], qkv["value"]])
-    return renamed
-
-
-def _timm_name(key: str) -> str:
+        renamed[key] = torch.cat([qkv["query"], qkv["key"], qkv["value"]])
     for theirs, ours in TRANSFORMERS_NAMES:
-        key = key.replace(theirs, ours)
-    return key
+        renamed = {key.replace(theirs, ours): value for key, value in renamed.items()}
+    return renamed
 
 
 def by_order(state: State, model: nn.Module) -> State:
@@ -150,66 +146,60 @@ def positions_for(
         raise CheckpointError(f"position embeddings for {n_old} patches", expected="a square grid of patches")
     square = positions[:, n_prefix:].float().reshape(1, side, side, -1).permute(0, 3, 1, 2)
     if antialiased:
-        turned = interpolate(square, size=grid, mode="bicubic", antialias=True)
+        resized = interpolate(square, size=grid, mode="bicubic", antialias=True)
     else:
         factors = tuple((new + 0.1) / side for new in grid)
-        turned = interpolate(square, scale_factor=factors, mode="bicubic")
-    patches = turned.permute(0, 2, 3, 1).flatten(1, 2).to(positions.dtype)
+        resized = interpolate(square, scale_factor=factors, mode="bicubic")
+    patches = resized.permute(0, 2, 3, 1).flatten(1, 2).to(positions.dtype)
     return torch.cat([positions[:, :n_prefix], patches], dim=1)
 
 
-def loaded_network(name: str, checkpoint: Path | None, img_size: int | None) -> tuple[Network, ImageRecipe]:
-    """A network by name, with the parameters of its checkpoint, and how its images are prepared."""
-    spec = spec_of(name)
-    recipe = _recipe(spec, img_size)
-    return _loaded(checkpoint, name, spec, recipe.resolution), recipe
-
-
 def random_network(name: str, img_size: int | None) -> tuple[Network, ImageRecipe]:
-    """A network by name, with random parameters."""
+    """A network by name, with random parameters, and how its images are prepared."""
     spec = spec_of(name)
     recipe = _recipe(spec, img_size)
     return _create(spec, recipe.resolution), recipe
 
 
-def _recipe(what: BackboneSpec, img_size: int | None) -> ImageRecipe:
-    recipe = _timm_recipe(what.architecture) if what.recipe is None else ImageRecipe(**what.recipe)
+def loaded_network(name: str, checkpoint: Path | None, img_size: int | None) -> tuple[Network, ImageRecipe]:
+    """A network by name, with the parameters of its checkpoint, and how its images are prepared."""
+    spec, file = spec_of(name), find_checkpoint(name, checkpoint)
+    written = architecture_in(file)
+    if written is not None and written.partition(".")[0] != spec.architecture.partition(".")[0]:
+        raise CheckpointError(f"{file} holds a {written}", expected=f"a {spec.architecture} for the name {name}")
+    network, recipe = random_network(name, img_size)
+    state = read(file)
+    if spec.layout == "order" and next(iter(state), "").startswith("_"):
+        state = by_order(state, _create(spec, recipe.resolution, n_classes=1000))
+    return _filled(network, with_timm_names(state), spec, file), recipe
+
+
+def _recipe(spec: BackboneSpec, img_size: int | None) -> ImageRecipe:
+    config = timm.models.get_pretrained_cfg(spec.architecture)
+    if spec.recipe is not None:
+        recipe = ImageRecipe(**spec.recipe)
+    elif config is None:  # timm has no checkpoint of it
+        recipe = ImageRecipe()
+    else:
+        size = config.input_size[-1]
+        interpolation = "bilinear" if config.interpolation == "bilinear" else "bicubic"
+        recipe = ImageRecipe(size, int(size / config.crop_pct), config.mean, config.std, interpolation)
     return recipe if img_size is None else recipe.at(img_size)
 
 
-def _timm_recipe(architecture: str) -> ImageRecipe:
-    config = timm.models.get_pretrained_cfg(architecture)
-    if config is None:  # timm has no checkpoint of it
-        return ImageRecipe()
-    resolution = config.input_size[-1]
-    interpolation = "bilinear" if config.interpolation == "bilinear" else "bicubic"
-    return ImageRecipe(resolution, int(resolution / config.crop_pct), config.mean, config.std, interpolation)
-
-
-def _create(what: BackboneSpec, resolution: int, n_classes: int = 0) -> Network:
-    options = dict(what.options)
-    config = timm.models.get_pretrained_cfg(what.architecture)
+def _create(spec: BackboneSpec, resolution: int, n_classes: int = 0) -> Network:
+    options = dict(spec.options)
+    config = timm.models.get_pretrained_cfg(spec.architecture)
     if "img_size" in options or (config is not None and config.fixed_input_size):
         options["img_size"] = resolution
-    return timm.create_model(what.architecture, pretrained=False, num_classes=n_classes, **options)
+    return timm.create_model(spec.architecture, pretrained=False, num_classes=n_classes, **options)
 
 
-def _loaded(checkpoint: Path | None, name: str, what: BackboneSpec, resolution: int) -> Network:
-    file = find_checkpoint(name, checkpoint)
-    written = architecture_in(file)
-    if written is not None and written.partition(".")[0] != what.architecture.partition(".")[0]:
-        raise CheckpointError(f"{file} holds a {written}", expected=f"a {what.architecture} for the name {name}")
-    state = read(file)
-    if what.layout == "order" and next(iter(state), "").startswith("_"):
-        state = by_order(state, _create(what, resolution, n_classes=1000))
-    return _filled(_create(what, resolution), with_timm_names(state), what, file)
-
-
-def _filled(model: Network, state: State, what: BackboneSpec, file: Path) -> Network:
+def _filled(model: Network, state: State, spec: BackboneSpec, file: Path) -> Network:
     wanted = model.state_dict()
     if "pos_embed" in state and "pos_embed" in wanted and hasattr(model, "patch_embed"):
         n_prefix = 0 if getattr(model, "no_embed_class", False) else getattr(model, "num_prefix_tokens", 0)
-        grid, antialiased = model.patch_embed.grid_size, what.positions == "antialiased"
+        grid, antialiased = model.patch_embed.grid_size, spec.positions == "antialiased"
         state["pos_embed"] = positions_for(state["pos_embed"], n_prefix, grid, antialiased=antialiased)
     missing = wanted.keys() - state.keys()
     wrong = [name for name in wanted.keys() & state.keys() if wanted[name].shape != state[name].shape]
@@ -217,7 +207,7 @@ def _filled(model: Network, state: State, what: BackboneSpec, file: Path) -> Net
     left = [name for name in state.keys() - wanted.keys() if name.partition(".")[0].startswith("blocks")]
     if missing or wrong or left:
         raise CheckpointError(
-            f"{file} does not fit {what.architecture}: {len(missing)} tensors are missing {sorted(missing)[:3]}, "
+            f"{file} does not fit {spec.architecture}: {len(missing)} tensors are missing {sorted(missing)[:3]}, "
             f"{len(wrong)} have another shape {sorted(wrong)[:3]}, {len(left)} have no place {sorted(left)[:3]}",
             expected=f"the {len(wanted)} tensors of that network",
             advice="check that the name and the checkpoint belong together",

@@ -18,18 +18,14 @@ def beta_density(x: Float[Array, " n"], alpha: float, beta: float) -> Float[Arra
 
     b(x; alpha, beta) = x^(alpha - 1) (1 - x)^(beta - 1) / B(alpha, beta)   for 0 <= x <= 1,   and 0 outside.
     """
+    from scipy.special import betaln, xlog1py, xlogy  # slow to import
+
     if not (alpha > 0 and beta > 0 and math.isfinite(alpha + beta)):
         raise JustrightError(f"alpha={alpha:g}, beta={beta:g}", expected="shape parameters above 0")
-    log_norm = math.lgamma(alpha) + math.lgamma(beta) - math.lgamma(alpha + beta)  # log B(alpha, beta)
-    inside = (x >= 0) & (x <= 1)
-    within = np.where(inside, x, 0.5)
-    with np.errstate(divide="ignore"):  # log 0 is -inf, and its exponential the right 0 or infinity
-        log_density = _times(alpha - 1, np.log(within)) + _times(beta - 1, np.log1p(-within)) - log_norm
-    return np.where(inside, np.exp(log_density), 0.0)
-
-
-def _times(exponent: float, log: Float[Array, " n"]) -> Float[Array, " n"]:
-    return np.zeros_like(log) if exponent == 0 else exponent * log  # 0^0 = 1
+    is_inside = (x >= 0) & (x <= 1)
+    inside = np.where(is_inside, x, 0.5)
+    log_density = xlogy(alpha - 1, inside) + xlog1py(beta - 1, -inside) - betaln(alpha, beta)
+    return np.where(is_inside, np.exp(log_density), 0.0)
 
 
 def to_unit_interval(

@@ -113,11 +113,11 @@ class CosineQuantile:
         if self._counts is None:
             rows = in_threads(self._of_class, range(len(self.centroids)), n_cores())
             return np.clip(list(rows), -1.0, 1.0)
-        seen = self._counts.cumsum(axis=1)
+        below = self._counts.cumsum(axis=1)  # cosines up to the end of each bin
         share = self.quantile * self.n_images
         # As in `row_quantile`: the first bin that reaches the share, averaged with the next occupied bin where a bin
         # meets the share exactly.
-        low, high = (seen < share).sum(axis=1), (seen <= share).sum(axis=1)
+        low, high = (below < share).sum(axis=1), (below <= share).sum(axis=1)
         if share == 0:
             low = high  # nothing lies below the smallest cosine
         elif share >= self.n_images:

@@ -182,7 +182,11 @@ def _cards(
             if is_calibrated
             else {"confidence %": purity}
         )
-        row |= {"nearest": nearest_words(view) or None, "apart": view.near.apart, "neither": view.n_neither or None}
+        row |= {
+            "nearest": nearest_words(view) or None,
+            "apart": view.near.apart,
+            "unlike all categories": view.n_neither or None,
+        }
         if is_calibrated:
             n = len(view.doubt.rows) if view.doubt else 0
             row["doubt"] = f"may be two kinds: see {n:,} image{'' if n == 1 else 's'}" if view.doubt else None

@@ -28,7 +28,7 @@ from justright.runs.run_folder import RunFolder
 from justright.utils.types import Array, Mask
 
 SETTINGS = (
-    "method", "selector", "pool_role", "weighting", "seed", "scale", "n_target", "k_source", "backbone", "asked",
+    "method", "selector", "pool_role", "weighting", "seed", "scale", "n_target", "k_source", "backbone", "request",
     "config",
 )  # fmt: skip
 OF_SELECTION = ("weighting", "pool_role")  # besides the selector and its parameters

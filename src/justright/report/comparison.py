@@ -236,7 +236,7 @@ class ComparisonPage:
         if not rows:
             return None
         return {
-            "changes": Table(("runs", "selector", "images of", "change", "seeds / without", "verdict"), rows),
+            "changes": Table(("runs", "selector", "images of", "change", "seeds / baseline seeds", "verdict"), rows),
             "baseline": self.comparison.baseline_title,
             "level": LEVEL,
         }

@@ -290,7 +290,7 @@ def settings_part(about: Mapping[str, Any]) -> Values:
     first = {FACT_TITLES.get(name, name): about[name] for name in FIRST if about.get(name) is not None}
     if name := (about.get("backbone") or {}).get("name"):
         first["backbone"] = name
-    request = {name: value for name, value in (about.get("asked") or {}).items() if name not in ("command", "print")}
+    request = {name: value for name, value in (about.get("request") or {}).items() if name not in ("command", "print")}
     first |= {name: value for name, value in flat_texts(request).items() if name not in first}
     every = _in_words(flat_texts({name: about[name] for name in SETTINGS if about.get(name)}))
     return {"first": _in_words(first), "settings": Table(("setting", "value"), list(every.items()))}
@@ -312,9 +312,9 @@ def reproduction(about: Mapping[str, Any]) -> Values:
     facts: dict[str, Any] = {"seed": about["seed"]} if "seed" in about else {}
     for name, title in (("versions", "version of"), ("backbone", "backbone"), ("fingerprints", "fingerprint of")):
         facts |= {f"{title} {part}": value for part, value in flat_texts(about.get(name) or {}).items()}
-    elsewhere = {*FIRST, *SETTINGS, "command", "asked", "versions", "fingerprints", "backbone", "seconds", "format"}
+    elsewhere = {*FIRST, *SETTINGS, "command", "request", "versions", "fingerprints", "backbone", "seconds", "format"}
     facts |= _in_words(flat_texts({name: value for name, value in about.items() if name not in elsewhere}))
-    return {"command": about.get("command") or (about.get("asked") or {}).get("command"), "facts": facts}
+    return {"command": about.get("command") or (about.get("request") or {}).get("command"), "facts": facts}
 
 
 def _in_words(values: Mapping[str, Any]) -> dict[str, str]:

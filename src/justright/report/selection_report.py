@@ -213,12 +213,12 @@ def _examples(pool: FeaturePool, sets: Sequence[ImageSet], label: int, reason: s
 
 def selection_page(
     result: Selection,
-    asked: Mapping[str, object],
+    settings: Mapping[str, object],
     figures: Mapping[str, str],
     sheet: ExampleSheet | Missing,
     diagnosis: Diagnosis | None = None,
 ) -> str:
-    """Render the page. asked: the request of the user. figures: SVG documents by name."""
+    """Render the page. settings: what the user chose. figures: SVG documents by name."""
     rows = sorted(result.classes.to_pylist(), key=lambda row: -row["weight"])
     columns = {"class": "class_name", "images": "n_images", "weight": "weight"}
     columns |= {measure: measure} if (measure := result.weights.measure) else {}
@@ -228,7 +228,7 @@ def selection_page(
     return render(
         "selection.html",
         result=result,
-        asked=asked,
+        settings=settings,
         sources=Table(result.source_columns(), result.source_cells()),
         figures=figures,
         sheet=sheet,
@@ -239,7 +239,7 @@ def selection_page(
 
 def write_selection_report(
     result: Selection,
-    asked: Mapping[str, object],
+    settings: Mapping[str, object],
     diagnosis: Diagnosis | None = None,
     figures: Path | None = None,
     page: Path | None = None,
@@ -257,7 +257,7 @@ def write_selection_report(
         if not isinstance(sheet, Missing):
             documents[figures / "examples.svg"] = draw_sheet(sheet)
     if page is not None:
-        documents[page] = selection_page(result, asked, drawn, sheet, diagnosis)
+        documents[page] = selection_page(result, settings, drawn, sheet, diagnosis)
     for path, text in documents.items():
         write_text(path, text)
     return list(documents), sheet.reason if isinstance(sheet, Missing) else ""

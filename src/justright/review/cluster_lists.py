@@ -56,7 +56,7 @@ class ClusterLists:
         self.features = features
         # an image unlike all categories is the least certain
         self.confidence = np.where(predictions.is_neither, 0.0, predictions.confidence).astype(np.float32)
-        self.is_given = predictions.is_given
+        self.predictions = predictions
         # the last argument is the number of the last action (on the cluster), which invalidates an entry
         self._cached_sizes = lru_cache(1)(self._sizes)
         self._cached_center = lru_cache(None)(self._center)
@@ -119,8 +119,9 @@ class ClusterLists:
     def _sizes(self, _: int) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
         place, n = self.state.group + 1, self.state.n_groups + 1  # REJECTED, which is -1, goes first
         count = np.bincount(place, minlength=n)
-        n_open = np.bincount(place[~self.is_given], minlength=n)
-        total = np.bincount(place[~self.is_given], self.confidence[~self.is_given], minlength=n)
+        is_open = ~self.predictions.is_given
+        n_open = np.bincount(place[is_open], minlength=n)
+        total = np.bincount(place[is_open], self.predictions.confidence[is_open], minlength=n)
         return count[1:], np.where(n_open, total / np.maximum(n_open, 1), 1.0)[1:]
 
     def _center(self, cluster: int, _: int) -> tuple[int, Float[Array, " dim"]]:

@@ -138,7 +138,7 @@ def disputes(state: ReviewState) -> list[dict[str, Any]]:
                 row = thing[1] if isinstance(thing, tuple) else None
                 cluster = thing if row is None else int(state.group[row])
                 name = state.name_of(cluster)
-                disputed.append({"what": what, "cluster": cluster, "name": name, "row": row, "said": answers})
+                disputed.append({"what": what, "cluster": cluster, "name": name, "row": row, "answers": answers})
     return disputed
 
 

@@ -1,13 +1,12 @@
 """Labels for many images at once, such as those that people corrected in another labeling tool.
 
 One action enters a whole file, so one undo takes it back. The file shows the labels as they were after some action of
-the review. A label that differs from what the image had then is a correction; any other says nothing.
+the review. A label that differs from what the image had then is a correction; any other is ignored.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -36,10 +35,10 @@ class SetLabels(Action, do="label"):
     rows: list[list[Row]]  # the images of each name
 
     def resolve(self, opened: OpenReview, by: str) -> Action:
-        new = corrections(opened, self)
-        if not new.placed:
+        placed, _ = corrections(opened, self)
+        if not placed:
             raise ConflictError("the review has all of these labels already")
-        return Relabel(source=self.source, placed=list(new.placed))
+        return Relabel(source=self.source, placed=placed)
 
 
 class Placed(Strict):
@@ -93,7 +92,7 @@ class Relabel(Action, do="relabel", from_page=False):
         if each.name is not None:
             state.label_of(each.cluster)
         elif not each.rows:
-            raise ConflictError(f"nothing is said about cluster {each.cluster}")
+            raise ConflictError(f"cluster {each.cluster} gets neither images nor a name")
         if (state.group[np.array(each.rows, dtype=np.int64)] == each.cluster).any():
             raise ConflictError("some of these images are already there")
 
@@ -114,19 +113,10 @@ class Relabel(Action, do="relabel", from_page=False):
         return sum(len(each.rows) for each in self.placed)
 
 
-@dataclass(frozen=True)
-class Corrections:
-    """What a file corrects: as the log stores it, and how many of its labels say nothing new."""
+def corrections(opened: OpenReview, given: SetLabels) -> tuple[list[Placed], int]:
+    """The labels that differ from the state they are based on, and how many of them the review has already.
 
-    placed: tuple[Placed, ...]
-    n_untouched: int  # labels that are as the file was exported
-    n_known: int  # corrections that the review has already
-
-
-def corrections(opened: OpenReview, given: SetLabels) -> Corrections:
-    """Compare given labels with the state they are based on and with the present one.
-
-    ConflictError if people changed the same image here and there since; DataError for a name that cannot be given.
+    ConflictError if people also changed the same image in the review since; DataError for an invalid name.
     """
     now = opened.state
     if given.seen > now.seq or len(given.names) != len(given.rows):
@@ -140,15 +130,15 @@ def corrections(opened: OpenReview, given: SetLabels) -> Corrections:
     to_cluster: defaultdict[int, list[int]] = defaultdict(list)
     to_name: defaultdict[str, list[int]] = defaultdict(list)
     conflicts: list[tuple[int, str]] = []
-    n_untouched = n_known = 0
+    n_known = 0
     for given_name, rows in zip(map(nfc, given.names), given.rows, strict=True):
-        name = given_name if given_name in cluster_of else _clean(given_name)
+        name = given_name if given_name in cluster_of else _valid_name(given_name)
         to = cluster_of.get(name)
         for row in rows:
             first, present = int(before.group[row]), int(now.group[row])
-            if _is_called(before, first, name, to):
-                n_untouched += 1
-            elif _is_called(now, present, name, to):
+            if _has_label(before, first, name, to):
+                continue  # as it was exported
+            if _has_label(now, present, name, to):
                 n_known += 1
             elif first != present:
                 conflicts.append((row, name))
@@ -159,8 +149,8 @@ def corrections(opened: OpenReview, given: SetLabels) -> Corrections:
     if conflicts:
         raise _conflict(opened, conflicts)
     placed = [Placed(cluster=to, name=None, rows=sorted(rows)) for to, rows in sorted(to_cluster.items())]
-    placed += [_named(now, before, name, sorted(rows)) for name, rows in sorted(to_name.items())]
-    return Corrections(tuple(placed), n_untouched, n_known)
+    placed += [_new_category(now, before, name, sorted(rows)) for name, rows in sorted(to_name.items())]
+    return placed, n_known
 
 
 def clusters_by_name(*states: ReviewState) -> dict[str, int]:
@@ -179,13 +169,13 @@ def clusters_by_name(*states: ReviewState) -> dict[str, int]:
     return cluster_of
 
 
-def _is_called(state: ReviewState, cluster: int, name: str, to: int | None) -> bool:
-    """Whether images of a cluster have a name, which means cluster `to` today."""
+def _has_label(state: ReviewState, cluster: int, name: str, to: int | None) -> bool:
+    """Whether images of this cluster have the label already: the cluster is `to`, or has the name."""
     return cluster == to or (cluster != REJECTED and state.labels[cluster].name == name)
 
 
-def _clean(name: str) -> str:
-    """The name as a reviewer would give it, with single spaces; DataError if nobody could."""
+def _valid_name(name: str) -> str:
+    """The name with single spaces; DataError if it cannot be the name of a category."""
     try:
         return GIVEN_NAME.validate_python(name)
     except ValidationError as error:
@@ -193,7 +183,7 @@ def _clean(name: str) -> str:
         raise DataError(problem, advice="rename it in the file or in the tool") from error
 
 
-def _named(now: ReviewState, before: ReviewState, name: str, rows: list[int]) -> Placed:
+def _new_category(now: ReviewState, before: ReviewState, name: str, rows: list[int]) -> Placed:
     """A category that does not exist yet: a discovered cluster all of whose images got this name, else a new one."""
     homes = now.group[rows].tolist()
     whole = [

@@ -150,17 +150,17 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Calls `tell` when it is ready: from then on it answers requests, and a signal stops it."""
+    """Calls `on_ready` when it answers requests and a signal can stop it."""
 
-    def __init__(self, config: uvicorn.Config, tell: Callable[[], None]):
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]):
         super().__init__(config)
-        self.tell = tell
+        self.on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for each in sockets or ():
             each.listen(WAITING)  # asyncio uses one number for the queue and for connections accepted at once
-        self.tell()
+        self.on_ready()
 
 
 def listen(host: str, port: int) -> socket.socket:

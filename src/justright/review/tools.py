@@ -127,9 +127,9 @@ def import_from(opened: OpenReview, path: Path, reviewer: str, form: str | None 
     except ValidationError as error:
         raise DataError(f"{path} has a label that cannot be a name: {error.errors()[0]['msg']}") from error
     with opened.reading() as state:
-        new, base = corrections(opened, action), state.seq
-    if not new.placed:
-        return Imported(form, len(label_of), 0, (), new.n_known, None)
+        (placed, n_known), base = corrections(opened, action), state.seq
+    if not placed:
+        return Imported(form, len(label_of), 0, (), n_known, None)
     try:
         request = Request(id=secrets.token_hex(16), base=base, reviewer=reviewer, action=action)
     except ValidationError as error:
@@ -137,7 +137,7 @@ def import_from(opened: OpenReview, path: Path, reviewer: str, form: str | None 
     line = opened.act(request).line
     assert isinstance(line.action, Relabel)
     named = tuple(each.name for each in line.action.placed if each.name is not None)
-    return Imported(form, len(label_of), line.action.n_moved, named, new.n_known, line.seq)
+    return Imported(form, len(label_of), line.action.n_moved, named, n_known, line.seq)
 
 
 def _label_by_row(given: Iterable[GivenLabel], names: ImageNames, path: Path) -> dict[int, str]:

@@ -208,7 +208,7 @@ class CostPlan:
         return {
             "extract": n * rates.extract,
             "estimate": COUNT_RESTARTS * a_restart if is_k_estimated else 0.0,
-            "bank": n * n_views * rates.view,
+            "views": n * n_views * rates.view,
             "train": work.n_seeds * (training + n_restarts * a_restart),
         }
 
@@ -251,7 +251,7 @@ class CostPlan:
             n_kept = max((bank["bytes"] for bank in banks if same.items() <= bank.items()), default=0)
             what = f"{n_views} {stream} view{'s' * (n_views > 1)} of each image in {precision}"
             n_bytes = work.n_images * n_views * layout.itemsize
-            files.append(PlannedFiles(what, "bank", home() / "banks", n_bytes, n_kept))
+            files.append(PlannedFiles(what, "views", home() / "banks", n_bytes, n_kept))
         return files
 
     def _checkpoint_bytes(self, training: PlannedTraining, n_tuned: int) -> int:
@@ -331,7 +331,7 @@ class CostPlan:
         if self.total_seconds < LONG:
             return self.too_short()
         if is_resumed:
-            left = time_text(seconds["bank"] + seconds["train"])
+            left = time_text(seconds["views"] + seconds["train"])
             return f"{work.n_categories:,} categories: {self.steps_text()}, up to {left}. {self.too_short()}".strip()
         guess = "" if work.is_k_known else f"; {work.n_categories:,} categories are a guess until K is estimated"
         time = f"This takes up to {time_text(self.total_seconds)}: {work.n_images:,} images, {self.steps_text()}{guess}"

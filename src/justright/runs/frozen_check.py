@@ -64,10 +64,14 @@ class FrozenCheck:
             noise = math.sqrt(2 * both * (1 - both) / self.n_held_out)
             if frozen - trained > 2 * noise:
                 return False
-        share, used = (LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT) if self.is_cut_short else (LEAST_SHARE, LEAST_USED)
-        trained, frozen = self.silhouette[0], self.best_simple[1]
-        is_apart = trained >= min(share * frozen, frozen)  # a share of a negative value would be larger than the value
-        return is_apart and self.used[0] >= used * self.n_used_by_kmeans
+        used = LEAST_USED_CUT_SHORT if self.is_cut_short else LEAST_USED
+        return self.silhouette[0] >= self.least_silhouette and self.used[0] >= used * self.n_used_by_kmeans
+
+    @property
+    def least_silhouette(self) -> float:
+        """The silhouette that the trained clusters must reach: a share of that of the best simple method."""
+        best, share = self.best_simple[1], LEAST_SHARE_CUT_SHORT if self.is_cut_short else LEAST_SHARE
+        return min(share * best, best)  # a share of a negative value would be larger than the value
 
     @property
     def is_cut_short(self) -> bool:
@@ -76,10 +80,11 @@ class FrozenCheck:
 
     def note(self, method: str) -> str:
         """Both results and the recommendation in one sentence."""
-        facts = ["silhouette: {:.2f} trained, {:.2f} k-means".format(*self.silhouette)]
         best, apart = self.best_simple
-        if best != "k-means":
-            facts[0] += f", {apart:.2f} {best}"
+        facts = [
+            f"silhouette of its clusters: {self.silhouette[0]:.2f}, at least {self.least_silhouette:.2f} expected, for "
+            f"{best} has {apart:.2f} in its own features"
+        ]
         if self.held_out_accuracy is not None:
             facts.insert(0, "held-out accuracy: {:.0%} trained, {:.0%} k-means".format(*self.held_out_accuracy))
         if self.used[0] < self.used[1]:

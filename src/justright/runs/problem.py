@@ -29,8 +29,9 @@ class Copies(NamedTuple):
     """Labeled images that are, byte for byte, images of the target."""
 
     n_given: int  # images of the target that keep the label that they have among the labeled images
-    n_left_out: int  # labeled images that were left out: those of a pool, and those with several classes
-    notes: list[str]  # on labels that are not used
+    n_left_out: int  # labeled images that were left out
+    message: str = ""  # what was done, in a sentence
+    notes: Sequence[str] = ()  # on labels that are not used
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,12 @@ class Problem:
             )
         if n_of_pool := int(is_left_out[self.other_rows].sum()):
             notes.append(f"{n_of_pool:,} images of the pool are images of the target too, and are left out")
-        copies = Copies(sum(each in given for each in targets), int(is_left_out.sum()), notes)
-        return labeled_problem._without(is_left_out), copies
+        n_given = sum(each in given for each in targets)
+        message = f"{n_given:,} images of the target are labeled images too: they keep their label." if n_given else ""
+        return labeled_problem._without(is_left_out), Copies(n_given, int(is_left_out.sum()), message, notes)
 
-    def without_copies(self) -> tuple[Problem, int]:
-        """Leave out labeled images that are, byte for byte, images of the target; returns the problem and their number.
+    def without_copies(self) -> tuple[Problem, Copies]:
+        """Leave out labeled images that are, byte for byte, images of the target; returns the problem and a summary.
 
         For benchmarks, where no label of a target image may reach training.
         """
@@ -152,7 +154,9 @@ class Problem:
                 expected="labeled images that are not in the target",
                 advice="take the labeled images out of the target, or leave out --drop-copies",
             )
-        return self._without(is_copy), int(is_copy.sum())
+        n = int(is_copy.sum())
+        message = f"{n:,} labeled images are left out: they are images of the target too, byte for byte." if n else ""
+        return self._without(is_copy), Copies(0, n, message)
 
     def _without(self, is_left_out: Bool[Array, " pool"]) -> Problem:
         """Without some rows of the pool; all images have an id."""

@@ -25,6 +25,7 @@ from justright.clustering.baselines import MOST_ROWS
 from justright.data.parquet import write_parquet
 from justright.data.quarantine import MAX_BAD
 from justright.data.splits import Truth
+from justright.data.vectors import has_vectors
 from justright.discovery.doubts import Doubt, doubts_of
 from justright.discovery.evidence import NAMES, ExpectedRight, expected_right
 from justright.discovery.joint import join
@@ -46,11 +47,10 @@ from justright.runs.run_folder import DOUBTS, RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.source_checks import NAME, LeftOut, counts, summary, unreadable_files, write_left_out
 from justright.runs.spec import RunSpec, config_of
-from justright.utils.context import notify
+from justright.utils.context import current, notify
 from justright.utils.errors import DegenerateError, JustrightError
 from justright.utils.files import explain_disk_full, remove_leftovers, replacing
 from justright.utils.fingerprint import is_made_with
-from justright.utils.parallel import Engine, in_process
 
 _log = logging.getLogger(__name__)
 
@@ -65,15 +65,13 @@ class Run:
     spec: RunSpec  # all settings
     out: Path  # folder of the run
     backbone: Any  # loaded, so that several runs can share it
-    asked: Mapping[str, Any] = field(default_factory=dict)  # the request, for run.json
+    request: Mapping[str, Any] = field(default_factory=dict)  # sources, files and the command, for run.json
     tensorboard: bool = False  # also write the training curves for TensorBoard
     truth: Path | None = None  # file with the labels of the target, read for evaluation only
-    engine: Engine | None = None  # where features, views and weights are computed; None: threads of this process
     left_out: Sequence[LeftOut] = ()  # files that are skipped, as far as is known before images are read
     max_bad: float = MAX_BAD  # raise if a larger share of images is unreadable; otherwise these are skipped
-    doubts: Sequence[str] = ()  # warnings about the labels; they become notes of the run
-    checks_k: bool = False  # compare a given K with an estimate, and warn if they differ
-    is_announced: bool = False  # announce the duration of a long run, at its start and before training
+    warnings: Sequence[str] = ()  # about the labels; they become notes of the run
+    is_interactive: bool = False  # warn if a given K differs from an estimate, and announce how long a run takes
 
     def __post_init__(self) -> None:
         from justright.discovery.processes import Processes
@@ -82,7 +80,7 @@ class Run:
         self.work = Work.of(self.problem, self.spec, self.processes.n)
         self.costs = CostPlan(self.work, self.spec, self.backbone, self.out)
         self.seconds: dict[str, float] = {}
-        self.notes = list(self.doubts)
+        self.notes = list(self.warnings)
         self.check: FrozenCheck | None = None
         self.expected: ExpectedRight | None = None
         self.estimate: Mapping[str, Any] | None = None  # of K, where it was estimated or checked
@@ -113,7 +111,7 @@ class Run:
         with self._timed("count"):
             n_target, k_source = self.processes.in_turn(lambda: self._count(pool, target))
         with self._timed("select"):
-            selection = RunSelection(self.problem, self.spec, self.out, self.processes, self.engine or in_process)
+            selection = RunSelection(self.problem, self.spec, self.out, self.processes)
             weight = selection.weight(pool, target, n_target)
             self.notes += selection.notes
             self.selector_params = selection.params
@@ -141,26 +139,27 @@ class Run:
         """Validate the request and start or resume the run in its folder."""
         check_request(self.spec, self.tensorboard)
         check_problem(self.problem, self.spec, self.out, self.truth, self.max_bad)
-        self.plain_spec, is_begun = self.spec.to_json(), (self.out / "run.json").exists()
+        self.plain_spec, self.is_resumed = self.spec.to_json(), (self.out / "run.json").exists()
         images = self.problem.pool.images, self.problem.target
         self.cache = StoresAndCache(self.spec.features, self.backbone, images if self.spec.features else ())
         if self.processes.is_first:
             remove_leftovers(self.out)
             self.costs.check_disk()
-            if is_begun:  # only now: a rejected request leaves the run finished
+            if self.is_resumed:  # only now: a rejected request leaves the run finished
                 has_truth = self.truth is not None or self.problem.truth is not None
                 self.folder.begin_again(has_truth)
                 self.folder = RunFolder(self.out)  # without the hashes of the finished run
             else:
-                about = {"spec": self.plain_spec, "asked": self.asked, "threads": self.n_threads}
+                about = {"spec": self.plain_spec, "request": self.request, "threads": self.n_threads}
                 self.folder.save_about(about | {"is_finished": False})
         self.processes.wait()
 
     def _announce(self, work: Work, is_begun: bool = False) -> None:
-        """Announce the time and disk space of a long run."""
+        """Announce the time of a long run, unless it is resumed."""
         from justright.runs.measured_rates import with_rates
 
-        if not self.is_announced or not self.processes.is_first:
+        is_silent = self.is_resumed or not self.processes.is_first or has_vectors(self.problem.target)
+        if is_silent or not self.is_interactive:
             return
         try:
             self.costs = with_rates(replace(self.costs, work=work), self.problem.target)
@@ -172,7 +171,7 @@ class Run:
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Compute the features of pool and target, and keep the readable images."""
-        problem, options = self.problem, (self.cache, self.engine, self.max_bad, is_trained(self.spec.method))
+        problem, options = self.problem, (self.cache, self.max_bad, is_trained(self.spec.method))
         pool = frozen_features(problem.pool.images, self.backbone, self.out / "pool.features", *options)
         target = frozen_features(problem.target, self.backbone, self.out / "target.features", *options)
         self.problem = problem.with_ids_of(pool, target)
@@ -200,11 +199,11 @@ class Run:
                 self.notes.append(f"without any label K = {k:,} is rough, 90 % interval {low:,} to {high:,}")
             return int(estimate["n_categories"]), name
         is_few = len(pool) + len(target) <= MOST_CHECKED
-        if self.checks_k and self.processes.is_first and self.problem.own_classes and is_few:
+        if self.is_interactive and self.processes.is_first and self.problem.own_classes and is_few:
             try:
                 doubt = k_note(n_given, self._estimate(name, pool, target))
             except DegenerateError as error:
-                doubt = f"--k {n_given:,} was not checked: {error}"
+                doubt = f"--k {n_given:,} was not checked: {error.problem}"
             if doubt:
                 _log.warning("%s.", doubt)  # now, because training may take long
                 self.notes.append(doubt)
@@ -246,8 +245,8 @@ class Run:
 
         def train(number: int) -> Any:
             folder = self.out if spec.n_seeds == 1 else self.out / f"seed-{spec.seed + number}"
-            options = {"seed": spec.seed + number, "tensorboard": self.tensorboard, "engine": self.engine}
-            method = METHODS[spec.method](n_categories, self.backbone, self.config, folder=folder, **options)  # type: ignore[arg-type]
+            options = {"seed": spec.seed + number, "tensorboard": self.tensorboard, "engine": current().engine}
+            method = METHODS[spec.method](n_categories, self.backbone, self.config, folder=folder, **options)
             return method.fit(split, weight, weighting=spec.weighting, features=features)  # type: ignore[arg-type]
 
         methods = [train(number) for number in range(spec.n_seeds)]
@@ -289,7 +288,7 @@ class Run:
             self.check = frozen_check(*inputs, simple)
             self.notes.append(self.check.note(self.spec.method))
         except DegenerateError as error:
-            self.notes.append(f"not checked against {FROZEN}: {error}")
+            self.notes.append(f"not checked against {FROZEN}: {error.problem}")
             return None
         # only after the check: whether the truth is known must not change it
         return simple_results(*inputs, own) if simple is None and self._truth() is not None else simple
@@ -345,10 +344,10 @@ class Run:
         self.folder.save_about(
             {
                 "spec": self.plain_spec,
-                "asked": self.asked,
+                "request": self.request,
                 "is_finished": True,
                 "threads": self.n_threads,
-                "command": self.asked.get("command", ""),
+                "command": self.request.get("command", ""),
                 **{name: getattr(spec, name) for name in ("method", "selector", "pool_role", "seed", "scale")},
                 "notes": self.notes,
                 "left_out": counts(self.left_out),

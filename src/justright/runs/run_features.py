@@ -23,8 +23,8 @@ from justright.features.store import (
     write_store,
 )
 from justright.features.table import BLOCK_ROWS, FeatureTable
+from justright.utils.context import current
 from justright.utils.errors import DataError
-from justright.utils.parallel import Engine
 from justright.utils.remote import Place
 
 
@@ -37,7 +37,8 @@ class StoresAndCache(FeatureCache):
 
     def __init__(self, paths: Sequence[Place], backbone: Any, sets: Sequence[ImageSet]):
         super().__init__()
-        expect_network(paths, backbone)
+        if paths:
+            expect_network(paths, backbone)
         self.tables = [FeatureTable.open(path) for path in paths]
         contents = {content for images in sets for content in images.content_ids(is_strict=False)}
         for table in self.tables:
@@ -91,7 +92,6 @@ def frozen_features(
     backbone: Any,
     path: Path,
     cache: FeatureCache,
-    engine: Engine | None,
     max_bad: float = MAX_BAD,
     keeps_views: bool = True,
 ) -> FeatureTable:
@@ -107,7 +107,7 @@ def frozen_features(
         if not len(images) and not isinstance(backbone, VectorNetwork):
             return _empty_store(images, backbone, path)
         banks = home() / "banks" if keeps_views else None
-        return extract(images, backbone, path, max_bad=max_bad, cache=cache, engine=engine, banks=banks)
+        return extract(images, backbone, path, max_bad=max_bad, cache=cache, engine=current().engine, banks=banks)
     except StoreMismatchError as error:
         expected = "the same images and the same network, to resume this run"
         advice = f"another --out, or delete {path.parent} to start again"

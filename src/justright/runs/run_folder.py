@@ -97,6 +97,8 @@ class RunFolder:
                 expected=f'a folder with run.json of "{FORMAT}"',
                 advice="justright discover --out makes one",
             )
+        if "asked" in about:  # runs of earlier versions
+            about["request"] = about.pop("asked")
         return about
 
     def save_about(self, about: dict[str, Any]) -> None:

@@ -20,9 +20,10 @@ from justright.runs.selection import FeaturePool, Selection, merge_tables, save_
 from justright.runs.spec import AUTO, RunSpec
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards, selector_of
 from justright.selection.diagnosis import diagnose
+from justright.utils.context import current
 from justright.utils.errors import DegenerateError, NothingSelectedError
 from justright.utils.fingerprint import is_made_with
-from justright.utils.parallel import Engine
+from justright.utils.parallel import in_process
 from justright.utils.types import Array
 
 FALLBACK = "none"  # the selector if a diagnosis is not possible
@@ -36,7 +37,6 @@ class RunSelection:
     spec: RunSpec
     folder: Path
     processes: Any
-    engine: Engine  # where shards of features are processed; does not change the weights
     notes: list[str] = field(default_factory=list)  # for the notes of the run
     params: Mapping[str, Any] = field(default_factory=dict)  # of the selector that was used
 
@@ -81,13 +81,13 @@ class RunSelection:
             params["n_clusters"] = fitted_counter(counter, *given).n_categories_
         selector = selector_of(name, params, self.spec.seed, n_target)
         try:
-            selector.fit_stream(merged, row_shards(target.features), engine=self.engine, quiet=True)
+            selector.fit_stream(merged, row_shards(target.features), engine=current().engine or in_process, quiet=True)
         except NothingSelectedError as error:
             if len(merged) == len(pool):  # there are no own labels
                 raise
             self.notes.append(f"{name} drops the whole pool ({error.problem}): only the target's own labels are used")
             return "own", OwnSelector().fit_stream(merged, row_shards(target.features))
-        self.notes += [remark.for_command_line() for remark in selector.weights_.remarks]
+        self.notes += selector.weights_.warnings
         return name, selector
 
     def _diagnosis(

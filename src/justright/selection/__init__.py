@@ -9,7 +9,7 @@ from typing import Any
 from justright.selection.base import OwnSelector, RandomSelector, Selector, UniformSelector
 from justright.selection.beta import BetaSelector, harden
 from justright.selection.bins import BinsSelector
-from justright.selection.class_weights import ClassWeights, ImageWeights, Remark, SelectionPlot
+from justright.selection.class_weights import ClassWeights, ImageWeights, SelectionPlot
 from justright.selection.controls import MatchedSelector, RandomMatchedSelector, UniformMatchedSelector
 from justright.selection.cui import CuiSelector
 from justright.selection.shards import PoolFeatures, TargetFeatures

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -76,14 +75,14 @@ class Selector(Estimator, ABC):
 
         target_clusters  one per target image, in place of k-means, for selectors that cluster the target
         engine           where shards are processed (`justright.utils.parallel.ENGINES`); does not change the weights
-        quiet            do not log `weights_.remarks`, for callers that show them
+        quiet            do not log `weights_.warnings`, for callers that show them
         """
         self.check()
         target = TargetFeatures(target_shards, engine, target_clusters)
         weights = self.weights_ = self._weigh(PoolFeatures(pool_shards, engine), target)
         self.classes_, self.class_weight_, self.reason_ = weights.classes, weights.weight, weights.reason
-        for remark in () if quiet else weights.remarks:
-            logger.warning(remark.for_python())
+        for warning in () if quiet else weights.warnings:
+            logger.warning(warning)
         return self
 
     @property
@@ -112,10 +111,6 @@ class Selector(Estimator, ABC):
                 expected="the pool's own labels in its order: at level='image' each image has its own weight",
             )
         return images.weight
-
-    def reseeded(self: Fitted, seed: int) -> Fitted:
-        """A copy with another seed, if this selector has a seed."""
-        return copy.copy(self).set_params(**({"seed": seed} if "seed" in self.get_params() else {}))
 
 
 class UniformSelector(Selector):

@@ -21,7 +21,7 @@ from justright.geometry import (
     to_unit_interval,
 )
 from justright.selection.base import Selector
-from justright.selection.class_weights import ClassWeights, ImageWeights, Remark, SelectionPlot
+from justright.selection.class_weights import ClassWeights, ImageWeights, SelectionPlot
 from justright.selection.clustered import CLUSTER_COUNT, cluster_target
 from justright.selection.shards import PoolFeatures, TargetFeatures, TargetItem, check_classes, n_rows, target_batch
 from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
@@ -31,7 +31,7 @@ from justright.utils.types import Array
 IMAGE_BLOCK = 1024  # pool images that are compared with the whole target at once, at image level
 HIGHEST = 1e3  # where a curve in the figure is cut: a density with shapes below 1 has poles
 N_POINTS = 800  # of a curve in the figure
-TINY_WEIGHT, TINY_SHARE = 1e-3, 0.9  # a remark is made if more than this share of the weights is smaller
+TINY_WEIGHT, TINY_SHARE = 1e-3, 0.9  # a warning is made if more than this share of the weights is smaller
 
 WEIGHTS = Range(
     lambda ends: len(ends) == 2 and all(map(NOT_NEGATIVE.allows, ends)) and ends[0] <= ends[1],
@@ -130,7 +130,7 @@ class BetaSelector(Selector):
             columns={"similarity": self.class_similarity_},
             found={"target_similarity": self.target_similarity_} if self.domain == "target" else {},
             images=images,
-            remarks=remarks_about(self._curve().density(weighed)),
+            warnings=warnings_about(self._curve().density(weighed)),
         )
 
     def _target_similarity(self, target: TargetFeatures) -> float:
@@ -238,13 +238,12 @@ def harden(weight: Values, threshold: float) -> Values:
     return (weight > threshold).astype(np.float64)
 
 
-def remarks_about(weight: Values) -> tuple[Remark, ...]:
-    """A remark if nearly all densities are close to 0."""
+def warnings_about(weight: Values) -> tuple[str, ...]:
+    """A warning if nearly all densities are close to 0."""
     share = float(np.mean(weight < TINY_WEIGHT))
-    if share <= TINY_SHARE:
-        return ()
     text = f"{100 * share:.0f}% of the weights are below {TINY_WEIGHT:g}: labels will hardly count"
-    return (Remark(text, {"domain": "affine", "normalize": "mean"}),)
+    advice = "try --domain affine or --normalize mean (in Python domain='affine' or normalize='mean')"
+    return (f"{text}; {advice}",) if share > TINY_SHARE else ()
 
 
 def weight_reasons(weight: Values, similarity: Values, peak: float | None, is_hard: bool) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
@@ -10,19 +9,11 @@ from jaxtyping import Bool, Float, Int
 
 from justright.geometry import DISTANCES, ClassSums, distance_to_target, flow
 from justright.selection.class_weights import ClassWeights, SelectionPlot, closest_first
-from justright.selection.clustered import (
-    CLUSTER_COUNT,
-    CLUSTERS_HELP,
-    MASS,
-    MASS_HELP,
-    METRIC,
-    METRIC_HELP,
-    ClusteredSelector,
-)
+from justright.selection.clustered import ClusteredSelector
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.utils.seeding import generator
-from justright.utils.settings import COUNT, WHOLE, YES_OR_NO, Range, is_whole_number, one_of, setting
+from justright.utils.settings import COUNT, YES_OR_NO, Range, is_whole_number, one_of, setting
 from justright.utils.types import Array
 
 ADVICE = "a pool closer to the target, fewer n_bins, discard=False, or BetaSelector, which weighs without discarding"
@@ -46,16 +37,12 @@ class BinsSelector(ClusteredSelector):
     """
 
     n_bins: int = setting(2, "number of bins for the classes that are near enough", BINS)
-    n_clusters: int | None = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
     n_splits: int = setting(10, "random halvings of the target", COUNT)
-    metric: str = setting("euclidean", METRIC_HELP, METRIC)
     _: KW_ONLY
     keep_bin: int | None = setting(None, "the bin to keep, from 1, the nearest; the last if not given", COUNT.or_none())
-    mass: str = setting("images", MASS_HELP, MASS)
     discard: bool = setting(True, "discard nothing as too far", YES_OR_NO)
     select: bool = setting(True, "keep every class that is not too far", YES_OR_NO)
     combine: str = setting("average", "combine halvings by mean distance, or by vote", one_of("average", "majority"))
-    seed: int = setting(0, "decides the clusters and the halvings of the target", WHOLE)
 
     def check(self) -> None:
         """Validate the parameters."""
@@ -87,8 +74,8 @@ class BinsSelector(ClusteredSelector):
 
     def plot(self, weights: ClassWeights) -> SelectionPlot:
         """Classes by distance, the threshold and the bins."""
-        threshold = weights.found.get("threshold", math.nan)  # files of older versions lack it
-        level = (threshold, f"threshold {threshold:.3g}") if self.discard and math.isfinite(threshold) else None
+        threshold = weights.found["threshold"]
+        level = (threshold, f"threshold {threshold:.3g}") if self.discard else None
         parts: list[tuple[int, str, bool]] = []
         if self.combine == "average":  # by majority, bins need not follow the mean distance
             bins = weights.columns["bin"]

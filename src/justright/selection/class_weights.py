@@ -14,23 +14,6 @@ MEASURES = ("similarity", "distance")  # columns with the closeness of a class t
 
 
 @dataclass(frozen=True)
-class Remark:
-    """A remark about weights, with parameters of the selector that may help."""
-
-    text: str
-    params: Mapping[str, str]
-
-    def for_python(self) -> str:
-        """The remark with parameters as in Python."""
-        return f"{self.text}; try {' or '.join(f'{name}={value!r}' for name, value in self.params.items())}"
-
-    def for_command_line(self) -> str:
-        """The remark with parameters as options."""
-        options = (f"--{name.replace('_', '-')} {value}" for name, value in self.params.items())
-        return f"{self.text}; try {' or '.join(options)}"
-
-
-@dataclass(frozen=True)
 class ImageWeights:
     """Weights of single images of the pool, in its order."""
 
@@ -46,12 +29,11 @@ class ClassWeights:
     classes: Int[Array, " classes"]  # labels in ascending order
     weight: Float[Array, " classes"]  # at least 0; 0 leaves a class out, and 1 for all changes nothing
     reason: list[str]  # of each weight, in a few words
-    columns: Mapping[str, Array] = field(
-        default_factory=dict
-    )  # further values per class by name; may include one of MEASURES
+    # further values per class by name; may include one of MEASURES
+    columns: Mapping[str, Array] = field(default_factory=dict)
     found: Mapping[str, float] = field(default_factory=dict)  # further numbers by name, such as a threshold
     images: ImageWeights | None = None  # if single images were weighed
-    remarks: tuple[Remark, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def measure(self) -> str:

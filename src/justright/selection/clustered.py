@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from typing import TypeAlias
@@ -17,12 +18,10 @@ from justright.selection.class_weights import ClassWeights
 from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, TargetItem, n_rows, target_batch
 from justright.utils.errors import DataError, DegenerateError, JustrightError
 from justright.utils.seeding import generator
-from justright.utils.settings import at_least, one_of
+from justright.utils.settings import WHOLE, at_least, one_of, setting
 from justright.utils.types import Array
 from justright.utils.validation import check_labels
 
-METRIC, METRIC_HELP = one_of(*DISTANCES), "distance of centroids; l2: of images scaled to length 1"
-MASS, MASS_HELP = one_of("images", "uniform"), "a class or cluster counts as its images, or all alike"
 CLUSTER_COUNT, CLUSTERS_HELP = at_least(2, Integral).or_none(), "categories in the target; see `justright estimate`"
 
 MAX_FIT_IMAGES = 50_000  # k-means places its centers on at most this many images, drawn by seed; all join the nearest
@@ -30,16 +29,17 @@ Centers = Float[Array, "clusters dim"]
 Clustered: TypeAlias = tuple[Int[Array, " target"], ClassSums]  # cluster of each image; sum and count of each cluster
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class ClusteredSelector(Selector):
-    """Clusters the target and computes weights from the centroids of classes and clusters alone.
+    """Clusters the target and computes weights from the centroids of classes and clusters alone, in `_decide`.
 
-    A subclass has the parameters below and implements `_decide`. Attribute: target_clusters_ per target image.
+    Attribute: target_clusters_ per target image.
     """
 
-    n_clusters: int | None
-    metric: str
-    mass: str
-    seed: int
+    n_clusters: int | None = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
+    metric: str = setting("euclidean", "distance of centroids; l2: of images scaled to length 1", one_of(*DISTANCES))
+    mass: str = setting("images", "a class or cluster counts as its images, or all alike", one_of("images", "uniform"))
+    seed: int = setting(0, "decides the clusters of the target, and its halvings for bins", WHOLE)
 
     @abstractmethod
     def _decide(self, classes: ClassSums, clusters: ClassSums) -> ClassWeights:
@@ -48,19 +48,16 @@ class ClusteredSelector(Selector):
     def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
         """K-means reads the target twice; clusters of the caller replace it."""
         classes = pool.sums(normalize=self.metric == "l2")  # Eq. 7
-        self.target_clusters_, clusters = self._cluster(target, classes)  # Eq. 10
+        dim, is_unit = classes.sums.shape[1], self.metric == "l2"
+        self.target_clusters_, clusters = cluster_target(target, dim, self.n_clusters, self.seed, is_unit)  # Eq. 10
         return self._decide(classes, clusters)
-
-    def _cluster(self, target: TargetFeatures, classes: ClassSums) -> tuple[Int[Array, " target"], ClassSums]:
-        dim = classes.sums.shape[1]
-        return cluster_target(target, dim, self.n_clusters, self.seed, normalize=self.metric == "l2")
 
     def _mass(self, sums: ClassSums) -> Float[Array, " n"]:
         return sums.counts.astype(np.float64) if self.mass == "images" else np.ones(len(sums.counts))
 
 
 def cluster_target(
-    target: TargetFeatures, dim: int, n_clusters: int | None, seed: int, *, normalize: bool = False
+    target: TargetFeatures, dim: int, n_clusters: int | None, seed: int, normalize: bool = False
 ) -> Clustered:
     """The cluster of every target image, and sum and count of each cluster.
 

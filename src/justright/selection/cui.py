@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from justright.geometry import DISTANCES, ClassSums, domain_similarity, emd
 from justright.selection.bins import BinsSelector
 from justright.selection.class_weights import ClassWeights, SelectionPlot
-from justright.selection.clustered import (
-    CLUSTER_COUNT,
-    CLUSTERS_HELP,
-    MASS,
-    MASS_HELP,
-    METRIC,
-    METRIC_HELP,
-    ClusteredSelector,
-)
+from justright.selection.clustered import ClusteredSelector
 from justright.utils.errors import DegenerateError, NothingSelectedError
-from justright.utils.settings import COUNT, NOT_NEGATIVE, WHOLE, Range, setting
+from justright.utils.settings import COUNT, NOT_NEGATIVE, Range, setting
 
 AS_BINS = "bins"
 CLASS_COUNT = Range(
@@ -42,11 +34,6 @@ class CuiSelector(ClusteredSelector):
         None, "classes to keep; bins: as many as Bins would; half of the pool's if not given", CLASS_COUNT.or_none()
     )
     gamma: float = setting(0.01, "scale of the similarity; does not change the ranking", NOT_NEGATIVE)
-    n_clusters: int | None = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
-    _: KW_ONLY
-    metric: str = setting("euclidean", METRIC_HELP, METRIC)
-    mass: str = setting("images", MASS_HELP, MASS)
-    seed: int = setting(0, "decides the clusters of the target", WHOLE)
 
     def _decide(self, classes: ClassSums, clusters: ClassSums) -> ClassWeights:
         distance = DISTANCES[self.metric](classes.centroids(), clusters.centroids())

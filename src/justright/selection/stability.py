@@ -51,7 +51,8 @@ def stability(
     for resample in track(range(len(weights), n_resamples), n_resamples, "resamples"):
         draws = generator(seed, "stability", resample)
         rows = np.sort(draws.integers(len(target), size=len(target)))
-        other = selector.reseeded(int(draws.integers(2**31)))
+        seeded = {"seed": int(draws.integers(2**31))} if "seed" in selector.get_params() else {}
+        other = copy.copy(selector).set_params(**seeded)
         try:
             other.fit(pool, labels, target[rows], None if clusters is None else clusters[rows], quiet=True)
         except DegenerateError:

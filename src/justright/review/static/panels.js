@@ -52,11 +52,11 @@ export function agreement(open) {
       ].map((text) => element("td", {}, text))));
       const head = element("tr", {}, ...["Reviewers", "About", "Same", "Kappa"].map((text) => element("th", { scope: "col" }, text)));
       const found = disputes.map((dispute) => {
-        const said = Object.entries(dispute.said).map(([who, what]) => `${who}: ${what}`).join(", ");
+        const answers = Object.entries(dispute.answers).map(([who, what]) => `${who}: ${what}`).join(", ");
         const picture = dispute.row === null ? "" : element("img", { src: `images/${dispute.row}/160`, alt: "", width: 36, height: 36 });
         const button = element("button", { type: "button", onclick: () => { end(); open(dispute.cluster); } }, "Look");
         return element("li", {}, picture, element("span", { className: "label" }, `${dispute.name} (${dispute.what})`),
-          element("span", { className: "soft" }, said), button);
+          element("span", { className: "soft" }, answers), button);
       });
       body.append(
         element("p", { className: "soft" }, "Groups are shared; what each reviewer says about a cluster, its name and the random checks is compared. "
