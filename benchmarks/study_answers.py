@@ -30,7 +30,7 @@ from matplotlib.figure import Figure
 
 from justright.data.parquet import read_parquet
 from justright.data.pool import OWN
-from justright.discovery.evidence import expected_right, probability_right
+from justright.discovery.evidence import NAMES, expected_right, probability_right
 from justright.evaluation import Counts, evaluate, match_counts
 from justright.evaluation.calibration import calibration
 from justright.evaluation.files import JudgedPredictions, classes_named
@@ -72,9 +72,8 @@ def study(
     kinds, sure = np.array(found.table()["kind"].to_pylist())[is_judged], found.confidence[is_judged]
     expected = about.get("expected_right")
     if is_again:
-        from study_confidence import evidence_of
-
-        sure = probability_right(evidence_of(folder, read_parquet(folder / EVIDENCE)))[is_judged]
+        table = read_parquet(folder / EVIDENCE)
+        sure = probability_right(np.stack([table[name].to_numpy() for name in NAMES], axis=1))[is_judged]
         expected = asdict(expected_right(sure))
     chosen = {"all": np.ones_like(is_right)} | {str(kind): kinds == kind for kind in np.unique(kinds)}
     return {

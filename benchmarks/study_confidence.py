@@ -1,46 +1,59 @@
-"""Fit the numbers of `probability_right` on finished runs whose truth is known.
+"""Fit the coefficients of `probability_right` on problems whose truth is known.
 
-    python benchmarks/study_confidence.py RUN [RUN ...] [--only hidden untrained] [--lines choose.jsonl]
+    python benchmarks/confidence_problems.py choose --photos FOLDER --runs RUNS
+    python benchmarks/confidence_problems.py choose --photos FOLDER --features FEATURES
+    python benchmarks/study_confidence.py RUNS/* --features FEATURES --lines lines.jsonl
 
-Reads evidence.parquet and the truth of each run, and prints the intercept and the coefficients of a logistic
-regression, every run with the same weight; and how far the mean confidence of each problem is from its accuracy with
-numbers that were fitted on the others. Runs whose names begin with the same letters are of one source, and are left out
-together. `--only` fits the intercept and columns that are the same for all images of a run, and keeps all other
-coefficients of the package: each run has an offset of the logit that would make its mean confidence right, and ridge
-regression on these columns gives their coefficients. The column "hidden" is computed again from the model of the run.
+Two kinds of problems: finished runs, and problems that are drawn from stored features and clustered without training,
+which take a second each. A logistic regression is fitted to the evidence for every image; each run weighs as much as
+`RUN_WEIGHT` drawn problems. It prints the intercept and the coefficients, and compares the mean confidence of each run
+with its accuracy: with the coefficients of the package, and with coefficients that were fitted without the source of
+the run (cub200-even_3 is of the source cub200-even).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file
-from scipy.optimize import brentq
-from scipy.special import expit
-from sklearn.linear_model import LogisticRegression, Ridge
+from scipy.special import expit, softmax
+from sklearn.linear_model import LogisticRegression
 
+from justright import CombinedCounter, SemiSupKMeans
 from justright.data.parquet import read_parquet
 from justright.discovery.evidence import COEFFICIENTS, INTERCEPT, NAMES
-from justright.discovery.hidden import hidden_class_shift
-from justright.discovery.joint import N_NEIGHBORS, NEIGHBOR_SHARE, JointAnswer
-from justright.discovery.model_files import JOINT, about_model
+from justright.discovery.joint import Inputs, joint_answer
 from justright.evaluation import Counts, match_counts
 from justright.evaluation.calibration import calibration
+from justright.geometry import unit_rows
 from justright.runs.run_folder import RunFolder
 from justright.utils.files import write_text
+from justright.utils.types import UNLABELED
 
-STRENGTH = 0.001  # C of scikit-learn, for standardized columns and 300 images a run
-IMAGES_A_RUN = 300
-OFFSET_SPREAD = 0.5  # standard deviation of the offsets of runs that is expected beforehand
-RIDGE = 3.0  # for standardized columns and one offset a run
+STRENGTH = 0.001  # C of scikit-learn, for standardized columns
+IMAGES_PER_PROBLEM = 300  # every problem counts as so many images
+RUN_WEIGHT, OTHER_K_WEIGHT = 20.0, 0.5  # as multiples of a drawn problem with the estimated K
+N_AXES = 384  # of stored features
+TEMPERATURE = 0.1
+TIMES_K = (0.7, 1.0, 1.3)  # K that a user gives, as a multiple of the true one; one of them for each drawn problem
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The evidence for each image of a problem, and whether its category is right."""
+
+    name: str
+    evidence: np.ndarray
+    is_right: np.ndarray
+    weight: float
+
+    @property
+    def source(self) -> str:
+        return self.name.split("_")[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,125 +63,148 @@ class Fitted:
     intercept: float
     coefficients: np.ndarray
 
-    def probability(self, columns: np.ndarray) -> np.ndarray:
-        return 1 / (1 + np.exp(-(self.intercept + columns @ self.coefficients)))
+    def probability(self, evidence: np.ndarray) -> np.ndarray:
+        return expit(self.intercept + evidence @ self.coefficients)
 
 
-@dataclass(frozen=True, eq=False)
-class Known:
-    """A run: evidence for each image that was judged, and whether it is right."""
-
-    name: str
-    columns: np.ndarray
-    is_right: np.ndarray
-
-    @property
-    def source(self) -> str:
-        return re.split(r"\d", self.name, maxsplit=1)[0]
+PACKAGE = Fitted(INTERCEPT, np.array([COEFFICIENTS[name] for name in NAMES]))
 
 
-def known(folder: Path) -> Known:
+def known_run(folder: Path) -> Known:
+    """A finished run with truth."""
     run = RunFolder.open(folder)
     assert run.truth_file is not None, f"{folder} has no truth"
     judged, table = run.judged(run.truth_file), read_parquet(folder / "evidence.parquet")
-    columns = evidence_of(folder, table)[~judged.is_given]
-    named = match_counts(Counts.of(judged.y_true, judged.y_pred)).to_classes(judged.y_pred)
-    return Known(re.sub(r"-s\d+$", "", folder.name), columns, named == judged.y_true)
+    evidence = np.stack([table[name].to_numpy() for name in NAMES], axis=1)[~judged.is_given]
+    return Known(folder.name, evidence, right(judged.y_true, judged.y_pred), RUN_WEIGHT)
 
 
-def evidence_of(folder: Path, table: Any) -> np.ndarray:
-    """The columns of a run as this version has them, also of a run of an older one."""
-    is_untrained = RunFolder.open(folder).about["method"] == "kmeans"
-    own = {"hidden": hidden_of(folder), "untrained": float(is_untrained)}
-    own |= {name: 0.0 for name in NAMES if name.endswith(" tuned") and is_untrained}
-    columns = [np.full(len(table), own[name]) if name in own else table[name].to_numpy() for name in NAMES]
-    return np.stack(columns, axis=1).astype(np.float64)
+def right(y_true: np.ndarray, y_pred: np.ndarray) -> np.ndarray:
+    """Whether each image is in the cluster that is matched with its class."""
+    return match_counts(Counts.of(y_true, y_pred)).to_classes(y_pred) == y_true
 
 
-def hidden_of(folder: Path) -> float:
-    """`hidden_class_shift` of a finished run, from the anchors in its model."""
-    tensors = load_file(folder / "model.safetensors")
-    of_joint = {name.removeprefix(JOINT): part for name, part in tensors.items() if name.startswith(JOINT)}
-    answer = JointAnswer.of(of_joint, about_model(folder)["joint"])
-    first = answer.space.tuned[0].directions.shape[1]
-    frozen = answer.anchors[:, first : first + answer.space.frozen.directions.shape[1]]
-    fixed = np.where(np.arange(len(frozen)) < answer.n_labeled, answer.category, -1)
-    numbers = answer.n_labeled, len(answer.clusters.size), N_NEIGHBORS, NEIGHBOR_SHARE
-    return hidden_class_shift(frozen, fixed, *numbers)
+def drawn_problems(file: Path, n_draws: int) -> Iterator[Known]:
+    """Problems from the features of one source, each answered with the estimated K and with a given one."""
+    stored = np.load(file, allow_pickle=False)
+    centered = stored["x"] - stored["x"].mean(axis=0, dtype=np.float64)
+    axes = np.linalg.eigh(centered.T @ centered)[1][:, ::-1][:, :N_AXES]
+    x, y = (centered @ axes).astype(np.float32), stored["y"]
+    for seed in range(n_draws):
+        labeled, labels, target, y_true, n_known = draw(y, file.stem, seed)
+        rows = np.concatenate([x[labeled], x[target]])
+        counter = CombinedCounter(seed=0).fit(rows, np.concatenate([labels, np.full(len(target), UNLABELED)]))
+        low, high = (max(bound, n_known) for bound in counter.interval())
+        k, k_width = max(counter.n_categories_, n_known), float(np.log(high / low))
+        given = max(n_known, round(TIMES_K[seed % 3] * len(np.unique(y_true))))
+        for n_categories, weight in ((k, 1.0), (given, OTHER_K_WEIGHT)):
+            below = max(0.0, float(np.log(k / n_categories)))
+            category, evidence = answer(x[labeled], labels, x[target], n_categories, below, k_width)
+            yield Known(f"{file.stem}_{seed}", evidence, right(y_true, category), weight)
 
 
-def fitted(runs: Sequence[Known]) -> Fitted:
-    columns, is_right = np.concatenate([run.columns for run in runs]), np.concatenate([run.is_right for run in runs])
-    weight = np.concatenate([np.full(len(run.is_right), IMAGES_A_RUN / len(run.is_right)) for run in runs])
-    mean, spread = columns.mean(axis=0), columns.std(axis=0)
-    spread[spread == 0] = 1  # a column that is the same everywhere gets no weight
-    model = LogisticRegression(C=STRENGTH, max_iter=3000).fit((columns - mean) / spread, is_right, weight)
+def draw(y: np.ndarray, source: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
+    """Rows and classes of labeled images, rows and classes of the target, number of known classes.
+
+    12 to 100 categories of 8 to 40 images, 20 to 65 % of them known, with 4 to 16 labeled images each; in two fifths of
+    the problems categories are uneven.
+    """
+    rng = np.random.default_rng([seed, sum(map(ord, source))])
+    most = int(y.max()) + 1
+    n = min(most, round(np.exp(rng.uniform(np.log(12), np.log(min(100, most) + 0.5)))))
+    per_class, n_labeled = round(np.exp(rng.uniform(np.log(8), np.log(40)))), int(rng.integers(4, 17))
+    is_uneven = rng.random() < 0.4
+    chosen = rng.permutation(most)[:n]
+    n_known = max(4, round(rng.uniform(0.2, 0.65) * n))
+    labeled, target = [], []
+    for place, label in enumerate(chosen):
+        rows = rng.permutation(np.flatnonzero(y == label))
+        if place < n_known:
+            n_own = min(n_labeled, len(rows) // 2)
+            labeled.append(rows[:n_own])
+            rows = rows[n_own:]
+        share = rng.uniform(0.2, 1) if is_uneven else 1.0
+        target.append(rows[: max(3, round(share * per_class))])
+    number = np.empty(most, dtype=np.int64)
+    number[chosen] = np.arange(n)
+    first, second = np.concatenate(labeled), rng.permutation(np.concatenate(target))
+    return first, number[y[first]], second, number[y[second]], n_known
+
+
+def answer(
+    labeled: np.ndarray, labels: np.ndarray, target: np.ndarray, n_categories: int, below: float, k_width: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The joint answer without training, and its evidence; semi-supervised k-means is the method."""
+    z = np.concatenate([labeled, target]).astype(np.float64)
+    z = unit_rows(z - z.mean(axis=0))
+    known = np.concatenate([labels, np.full(len(target), UNLABELED)])
+    method = SemiSupKMeans(n_clusters=n_categories, n_init=2, seed=0).fit(z, known)
+    centroids = np.stack([z[method.labels_ == k].sum(axis=0) for k in range(n_categories)])
+    probability = softmax(z @ unit_rows(centroids).T / TEMPERATURE, axis=1).astype(np.float32)
+    inputs = Inputs(labeled, [labeled], [probability[: len(labeled)]])
+
+    def target_at(rows: np.ndarray) -> Inputs:
+        return Inputs(target[rows], [target[rows]], [probability[len(labeled) + rows]])
+
+    given = np.full(len(target), UNLABELED)
+    of_k = {"below": below, "k_width": k_width}
+    _, found = joint_answer(inputs, labels, target_at, given, n_categories, TEMPERATURE, is_trained=False, **of_k)
+    return found.category, found.evidence
+
+
+def fitted(problems: Sequence[Known]) -> Fitted:
+    """Logistic regression on the evidence for all images."""
+    evidence, is_right = (
+        np.concatenate([getattr(each, name) for each in problems]) for name in ("evidence", "is_right")
+    )
+    size = [len(each.is_right) for each in problems]
+    weight = np.repeat([IMAGES_PER_PROBLEM * each.weight / n for each, n in zip(problems, size, strict=True)], size)
+    mean, spread = evidence.mean(axis=0), evidence.std(axis=0)
+    spread[spread < 1e-9] = 1  # a column that is the same everywhere gets no weight
+    model = LogisticRegression(C=STRENGTH, max_iter=3000).fit((evidence - mean) / spread, is_right, weight)
     coefficients = model.coef_[0] / spread
     return Fitted(float(model.intercept_[0] - coefficients @ mean), coefficients)
 
 
-def fitted_only(names: Sequence[str], runs: Sequence[Known]) -> Fitted:
-    """Fit the intercept and the coefficients of these columns of a whole run, all others as the package has them."""
-    places = [NAMES.index(name) for name in names]
-    coefficients = np.array([COEFFICIENTS[name] for name in NAMES])
-    coefficients[places] = 0
-    offset = np.array([_offset(INTERCEPT + run.columns @ coefficients, run.is_right) for run in runs])
-    if not places:
-        return Fitted(float(INTERCEPT + offset.mean()), coefficients)
-    values = np.array([run.columns[0, places] for run in runs])
-    spread = np.where(values.std(axis=0) == 0, 1, values.std(axis=0))
-    model = Ridge(RIDGE).fit((values - values.mean(axis=0)) / spread, offset)
-    slope = model.coef_ / spread
-    coefficients[places] = slope
-    return Fitted(float(INTERCEPT + model.intercept_ - slope @ values.mean(axis=0)), coefficients)
-
-
-def _offset(logit: np.ndarray, is_right: np.ndarray) -> float:
-    """The most probable offset, with a normal prior."""
-
-    def slope(offset: float) -> float:
-        return float(IMAGES_A_RUN * np.mean(is_right - expit(logit + offset)) - offset / OFFSET_SPREAD**2)
-
-    return float(brentq(slope, -10, 10))
+def line_of(run: Known, others: Fitted) -> dict[str, float | str]:
+    """Accuracy, mean confidence and calibration error of a run in percent."""
+    line: dict[str, float | str] = {"run": run.name, "n": len(run.is_right)}
+    line["right"] = round(100 * float(run.is_right.mean()), 1)
+    for name, fit in (("package", PACKAGE), ("left out", others)):
+        of = calibration(fit.probability(run.evidence), run.is_right)
+        line |= {f"{name}: confidence": round(100 * of.confidence, 1), f"{name}: error": round(100 * of.error, 1)}
+    return line
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print what was fitted, and a line for each run that was left out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path, nargs="+")
-    parser.add_argument("--only", nargs="+", choices=NAMES, metavar="COLUMN")
+    parser.add_argument("--features", type=Path, help="folder with features of the sources")
+    parser.add_argument("--draws", type=int, default=60, help="problems drawn from each source")
     parser.add_argument("--lines", type=Path, help="file for a line of each run")
     request = parser.parse_args(arguments)
-    runs = [known(folder) for folder in request.runs]
-    fit = fitted if request.only is None else partial(fitted_only, request.only)
-    found = fit(runs)
+    runs = [known_run(folder) for folder in request.runs]
+    files = sorted(request.features.glob("*.npz")) if request.features else []
+    problems = runs + [each for file in files for each in drawn_problems(file, request.draws)]
+    found = fitted(problems)
+    print(f"{len(runs)} runs, {len(problems) - len(runs)} answers to drawn problems")
     print(f"INTERCEPT = {found.intercept:.3f}")
     for name, value in zip(NAMES, found.coefficients, strict=True):
         print(f'    "{name}": {value:.3f},')
-    lines = []
-    for run in runs:
-        others = [each for each in runs if each.source != run.source]
-        before = Fitted(INTERCEPT, np.array([COEFFICIENTS[name] for name in NAMES]))
-        told = {"package": before.probability(run.columns)}
-        told |= {"left out": fit(others).probability(run.columns)} if others else {}
-        line = {"run": run.name, "n": len(run.is_right), "right": round(100 * float(run.is_right.mean()), 1)}
-        line |= {
-            name: round(float(run.columns[0, NAMES.index(name)]), 3) for name in ("k_width", "hidden", "untrained")
-        }
-        for name, confidence in told.items():
-            of = calibration(confidence, run.is_right)
-            line |= {f"{name}: confidence": round(100 * of.confidence, 1), f"{name}: error": round(100 * of.error, 1)}
-        lines.append(line)
+    without = {
+        source: fitted([each for each in problems if each.source != source]) for source in {r.source for r in runs}
+    }
+    lines = [line_of(run, without[run.source]) for run in runs]
     print("| " + " | ".join(lines[0]) + " |\n" + "|---" * len(lines[0]) + "|")
     for line in lines:
         print("| " + " | ".join(map(str, line.values())) + " |")
     for name in ("package", "left out"):
-        gaps = np.array([line[f"{name}: confidence"] - line["right"] for line in lines if f"{name}: error" in line])
-        errors = [line[f"{name}: error"] for line in lines if f"{name}: error" in line]
-        if len(gaps):
-            close = f"within 5 points {np.sum(np.abs(gaps) <= 5)} of {len(gaps)}"
-            print(f"{name}: mean gap {gaps.mean():+.1f}, absolute {np.abs(gaps).mean():.1f}, {close}, ", end="")
-            print(f"standard deviation {gaps.std():.1f}, error median {np.median(errors):.1f}, worst {max(errors):.1f}")
+        gaps = np.array([line[f"{name}: confidence"] - line["right"] for line in lines])
+        errors = [line[f"{name}: error"] for line in lines]
+        close = f"within 5 points {np.sum(np.abs(gaps) <= 5)} of {len(gaps)}"
+        print(f"{name}: mean gap {gaps.mean():+.1f}, absolute {np.abs(gaps).mean():.1f}, {close}, ", end="")
+        print(f"standard deviation {gaps.std():.1f}, error median {np.median(errors):.1f}, worst {max(errors):.1f}")
     if request.lines:
         write_text(request.lines, "".join(f"{json.dumps(line)}\n" for line in lines))
 

@@ -9,7 +9,7 @@ from tests.discovery.tiny import TRAINED, learned
 
 from justright.discovery import joint
 from justright.discovery.assigner import CategoryAssigner
-from justright.discovery.joint import RESTS_ON, join
+from justright.discovery.joint import CALIBRATED_ON, join
 from justright.discovery.methods import METHODS
 from justright.discovery.predictions import UNCALIBRATED
 from justright.utils.types import UNLABELED
@@ -26,7 +26,7 @@ def test_every_method_has_a_joint_answer_and_keeps_its_own(name, split, backbone
     own = learned(name, split, backbone, bank)
     method = joined(name, split, backbone, bank)
     np.testing.assert_array_equal(method.own_labels_, own.labels_)
-    assert method.calibrated_on_ == RESTS_ON
+    assert method.calibrated_on_ == CALIBRATED_ON
     assert ((method.confidence_ > 0) & (method.confidence_ < 1)).all()
     assert method.labels_.max() < method.n_categories_
 
@@ -34,7 +34,7 @@ def test_every_method_has_a_joint_answer_and_keeps_its_own(name, split, backbone
 def test_several_seeds_give_one_answer(split, backbone, bank):
     method = joined("simgcd", split, backbone, bank, seeds=(0, 1, 2))
     assert len(method.labels_) == len(split.unlabeled)
-    assert len(method.joint_.space.tuned) == 1, "new images are seen by one of the trainings"
+    assert len(method.joint_.space.tuned) == 1, "new images are inputs by one of the trainings"
 
 
 def test_saved_model_predicts_the_same(split, backbone, bank, tmp_path):
@@ -55,10 +55,10 @@ def test_without_labels_the_probabilities_of_the_method_are_not_flat(split, back
 def test_subsampled_labels_keep_every_class(monkeypatch):
     monkeypatch.setattr(joint, "MOST_ANCHORS", 20)
     labels = np.concatenate([np.zeros(100, dtype=np.int64), [1], np.full(50, 2), [3]])
-    places = joint._some(labels)
+    places = joint._anchor_rows(labels)
     assert set(labels[places].tolist()) == {0, 1, 2, 3}
     assert len(places) <= 24
-    np.testing.assert_array_equal(joint._some(labels[:20]), np.arange(20))
+    np.testing.assert_array_equal(joint._anchor_rows(labels[:20]), np.arange(20))
 
 
 def test_given_labels_are_kept_with_confidence_1():

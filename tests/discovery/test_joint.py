@@ -7,7 +7,7 @@ import pytest
 
 from justright.discovery import joint
 from justright.discovery.evidence import NAMES, USUAL_WIDTH, probability_right
-from justright.discovery.joint import METHOD_WEIGHT, JointAnswer, Seen, Space, joint_answer, probabilities
+from justright.discovery.joint import METHOD_WEIGHT, Inputs, JointAnswer, Space, joint_answer, probabilities
 
 N_CLASSES, N_KNOWN, DIM = 12, 6, 24
 CENTERS = np.random.default_rng(7).normal(size=(N_CLASSES, DIM))
@@ -21,11 +21,13 @@ def images(n, noise=0.8, seed=0, known=1.0, n_categories=N_CLASSES, n_classes=N_
     scores = rng.normal(size=(n, n_categories))
     is_known_by_method = rng.random(n) < known
     scores[is_known_by_method, y[is_known_by_method] % n_categories] += 6
-    return y, Seen(frozen.astype(np.float32), [tuned.astype(np.float32)], [probabilities(scores, 1.0)])
+    return y, Inputs(frozen.astype(np.float32), [tuned.astype(np.float32)], [probabilities(scores, 1.0)])
 
 
-def part(seen, rows):
-    return Seen(seen.frozen[rows], [each[rows] for each in seen.tuned], [each[rows] for each in seen.probability])
+def part(inputs, rows):
+    return Inputs(
+        inputs.frozen[rows], [each[rows] for each in inputs.tuned], [each[rows] for each in inputs.probability]
+    )
 
 
 def answered(n_categories=N_CLASSES, given=None, n=360, below=0.0, **options):
@@ -52,20 +54,20 @@ def test_known_classes_keep_their_numbers_and_new_ones_are_found():
 
 
 def test_z_agrees_with_the_formula():
-    _, seen = images(50)
-    space = Space.of(seen)
-    tuned, frozen, method = space.parts(seen)
+    _, inputs = images(50)
+    space = Space.of(inputs)
+    tuned, frozen, method = space.parts(inputs)
     for i in range(5):
-        for got, features, view in ((tuned, seen.tuned[0], space.tuned[0]), (frozen, seen.frozen, space.frozen)):
+        for got, features, view in ((tuned, inputs.tuned[0], space.tuned[0]), (frozen, inputs.frozen, space.frozen)):
             along = [float((features[i] - view.center) @ column) for column in view.directions.T]
             np.testing.assert_allclose(got[i], np.array(along) / np.linalg.norm(along), atol=1e-5)
-        np.testing.assert_allclose(method[i], [METHOD_WEIGHT * p**0.5 for p in seen.probability[0][i]], atol=1e-6)
+        np.testing.assert_allclose(method[i], [METHOD_WEIGHT * p**0.5 for p in inputs.probability[0][i]], atol=1e-6)
 
 
 def test_several_trainings_count_as_one():
-    _, seen = images(50)
-    twice = Seen(seen.frozen, [*seen.tuned, *seen.tuned], [*seen.probability, *seen.probability])
-    once, both = Space.of(seen).parts(seen), Space.of(twice).parts(twice)
+    _, inputs = images(50)
+    twice = Inputs(inputs.frozen, [*inputs.tuned, *inputs.tuned], [*inputs.probability, *inputs.probability])
+    once, both = Space.of(inputs).parts(inputs), Space.of(twice).parts(twice)
     for one, two in zip(once, both, strict=True):
         np.testing.assert_allclose(one @ one.T, two @ two.T, atol=1e-4)
 
@@ -92,23 +94,23 @@ def test_new_images_follow_those_of_the_target():
 def test_dissimilar_images_are_neither():
     _, _, answer, _ = answered()
     _, more = images(200, seed=9)
-    strange = Seen(more.frozen[::-1] * 0 + np.random.default_rng(3).normal(size=more.frozen.shape), *_rest(more))
-    known, unknown = answer.follow(more), answer.follow(strange)
+    strange = Inputs(more.frozen[::-1] * 0 + np.random.default_rng(3).normal(size=more.frozen.shape), *_rest(more))
+    known, unknown = answer.assign(more), answer.assign(strange)
     assert answer.is_neither(known.similarity, 0.05).mean() < 0.2
     assert answer.is_neither(unknown.similarity, 0.05).mean() > 0.8
     assert not answer.is_neither(unknown.similarity, 0.0).any()
 
 
-def _rest(seen):
+def _rest(inputs):
     rng = np.random.default_rng(4)
-    n = len(seen.frozen)
+    n = len(inputs.frozen)
     return [rng.normal(size=(n, DIM)).astype(np.float32)], [np.full((n, N_CLASSES), 1 / N_CLASSES, np.float32)]
 
 
 def test_saved_answer_gives_the_same_categories():
     _, _, answer, _ = answered()
     _, more = images(200, seed=9)
-    again, before = JointAnswer.of(answer.tensors(), answer.about()).follow(more), answer.follow(more)
+    again, before = JointAnswer.of(answer.tensors(), answer.about()).assign(more), answer.assign(more)
     assert np.mean(again.category == before.category) > 0.99  # anchors are kept in half precision
     np.testing.assert_allclose(again.evidence, before.evidence, atol=0.05)
 
@@ -194,7 +196,7 @@ def test_more_categories_than_images_leave_some_empty():
     answer, found = joint_answer(nothing, y[:0], lambda rows: part(target, rows), np.full(15, -1), 20, 1.0)
     assert found.category.max() < 20
     assert np.isfinite(found.evidence).all()
-    assert np.isfinite(answer.follow(target).evidence).all()
+    assert np.isfinite(answer.assign(target).evidence).all()
 
 
 def test_a_million_images_take_bounded_memory(monkeypatch):
@@ -208,7 +210,7 @@ def test_a_million_images_take_bounded_memory(monkeypatch):
         y = rows % n_categories
         noise = np.sin(rows[:, None] * np.arange(1, 5)).astype(np.float32) * 0.3
         features = centers[y] + noise
-        return Seen(features, [features], [np.eye(n_categories, dtype=np.float32)[y] * 0.7 + 0.075])
+        return Inputs(features, [features], [np.eye(n_categories, dtype=np.float32)[y] * 0.7 + 0.075])
 
     rows = np.array([0, 4, 8, 12, 1, 5, 9, 13])
     labels, labeled = rows % n_categories, target_at(rows)

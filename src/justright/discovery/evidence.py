@@ -116,26 +116,26 @@ def evidence(
     return np.stack([alike, *np.concatenate(of_members), *clusters.columns(category)], axis=1).astype(np.float32)
 
 
-INTERCEPT = -0.995
+INTERCEPT = -1.662
 COEFFICIENTS = {
-    "alike": 2.679,
-    "overlap method": -0.061,
-    "repeated method": 0.208,
-    "agreeing method": 0.061,
-    "overlap tuned": 0.088,
-    "repeated tuned": 0.267,
-    "agreeing tuned": 0.175,
-    "overlap frozen": 0.739,
-    "repeated frozen": 0.581,
-    "agreeing frozen": 0.389,
-    "inner": -0.716,
-    "outer": 0.576,
-    "large": -1.391,
-    "is_new": -0.105,
-    "below": -0.878,
-    "k_width": -1.269,
-    "hidden": 0.796,
-    "untrained": 0.199,
+    "alike": 4.362,
+    "overlap method": -0.808,
+    "repeated method": 0.418,
+    "agreeing method": 0.065,
+    "overlap tuned": 0.696,
+    "repeated tuned": 0.333,
+    "agreeing tuned": 0.093,
+    "overlap frozen": 0.377,
+    "repeated frozen": 0.619,
+    "agreeing frozen": 0.586,
+    "inner": -1.536,
+    "outer": 0.171,
+    "large": -2.351,
+    "is_new": 0.013,
+    "below": -0.883,
+    "k_width": -0.913,
+    "hidden": 0.974,
+    "untrained": 0.919,
 }
 # Standard deviation over problems of mean confidence minus accuracy: an error that all images of a problem share.
 COMMON_ERROR = 0.065

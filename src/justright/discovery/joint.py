@@ -63,22 +63,22 @@ class PrincipalView:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Inputs:
     """The inputs for some images: features before training, and the results of each of several trainings."""
 
     frozen: Float[Array, "images dim"]  # features before training
     tuned: Sequence[Float[Array, "images tuned"]]  # features after each training
     probability: Sequence[Float[Array, "images categories"]]  # of the categories, by each method
 
-    def __add__(self, more: Seen) -> Seen:
+    def __add__(self, more: Inputs) -> Inputs:
         """These images, then the others."""
         tuned = [np.concatenate(both) for both in zip(self.tuned, more.tuned, strict=True)]
         probability = [np.concatenate(both) for both in zip(self.probability, more.probability, strict=True)]
-        return Seen(np.concatenate([self.frozen, more.frozen]), tuned, probability)
+        return Inputs(np.concatenate([self.frozen, more.frozen]), tuned, probability)
 
-    def of_training(self, number: int) -> Seen:
+    def of_training(self, number: int) -> Inputs:
         """The inputs with one of the trainings only."""
-        return Seen(self.frozen, [self.tuned[number]], [self.probability[number]])
+        return Inputs(self.frozen, [self.tuned[number]], [self.probability[number]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,16 +89,16 @@ class Space:
     tuned: tuple[PrincipalView, ...]
 
     @staticmethod
-    def of(seen: Seen) -> Space:
+    def of(inputs: Inputs) -> Space:
         """Principal directions of these images."""
-        return Space(PrincipalView.of(seen.frozen), tuple(PrincipalView.of(each) for each in seen.tuned))
+        return Space(PrincipalView.of(inputs.frozen), tuple(PrincipalView.of(each) for each in inputs.tuned))
 
-    def parts(self, seen: Seen) -> tuple[Array, Array, Array]:
+    def parts(self, inputs: Inputs) -> tuple[Array, Array, Array]:
         """The parts of z: after training, before it, and by the method. Several trainings weigh as much as one."""
         share = 1 / np.sqrt(len(self.tuned))
-        tuned = [share * view.of_images(each) for view, each in zip(self.tuned, seen.tuned, strict=True)]
-        method = [METHOD_WEIGHT * share * np.sqrt(each) for each in seen.probability]
-        parts = np.concatenate(tuned, axis=1), self.frozen.of_images(seen.frozen), np.concatenate(method, axis=1)
+        tuned = [share * view.of_images(each) for view, each in zip(self.tuned, inputs.tuned, strict=True)]
+        method = [METHOD_WEIGHT * share * np.sqrt(each) for each in inputs.probability]
+        parts = np.concatenate(tuned, axis=1), self.frozen.of_images(inputs.frozen), np.concatenate(method, axis=1)
         return parts[0].astype(np.float32), parts[1].astype(np.float32), parts[2].astype(np.float32)
 
     def of_training(self, number: int) -> Space:
@@ -107,7 +107,7 @@ class Space:
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class Assignment:
     """The category of each image, and the evidence for it."""
 
     category: Int[Array, " images"]
@@ -115,10 +115,10 @@ class Followed:
     similarity: Float[Array, " images"]  # the mean cosine to the nearest anchors
 
     @staticmethod
-    def joined(parts: Sequence[Followed]) -> Followed:
+    def concat(parts: Sequence[Assignment]) -> Assignment:
         """Concatenate."""
         names = "category", "evidence", "similarity"
-        return Followed(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        return Assignment(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,14 +154,14 @@ class JointAnswer:
         frozen: Float[Array, "images dim"],
         tuned: Float[Array, "images dim"],
         scores: Callable[[Float[Array, "images dim"]], Float[Array, "images categories"]],
-    ) -> Followed:
+    ) -> Assignment:
         """Assign new images by their features before and after training; `scores` gives the method's scores."""
         found = []
         for at in range(0, max(1, len(tuned)), BLOCK_ROWS):
             rows = slice(at, at + BLOCK_ROWS)
             probability = probabilities(scores(tuned[rows]), self.temperature)
-            found.append(self.follow(Seen(frozen[rows], [tuned[rows]], [probability])))
-        return Followed.joined(found)
+            found.append(self.assign(Inputs(frozen[rows], [tuned[rows]], [probability])))
+        return Assignment.concat(found)
 
     def is_neither(self, similarity: Float[Array, " images"], level: float) -> Mask:
         """Whether an image is less similar to the anchors than all but a share `level` of the target's images are."""
@@ -204,9 +204,9 @@ class JointAnswer:
             float(about["temperature"]),
         )
 
-    def follow(self, seen: Seen) -> Followed:
+    def assign(self, inputs: Inputs) -> Assignment:
         """Assign other images of the same training: the nearest category mean and the nearest anchors vote."""
-        parts = self.space.parts(seen)
+        parts = self.space.parts(inputs)
         z = np.concatenate(parts, axis=1)
         near = nearest_rows(z, self.anchors, N_NEIGHBORS)
         one_hot = np.eye(len(self.clusters.size), dtype=np.float32)
@@ -214,11 +214,11 @@ class JointAnswer:
         rows = np.repeat(np.arange(len(z)), near.rows.shape[1])
         np.add.at(votes, (rows, self.category[near.rows].ravel()), (NEIGHBOR_SHARE * near.weight).ravel())
         category = votes.argmax(axis=1)
-        clusters = [seen.probability[0].argmax(axis=1)]
+        clusters = [inputs.probability[0].argmax(axis=1)]
         clusters += [_nearest(part, means) for part, means in zip(parts, self.centroids, strict=False)]
         alike = share_alike(category, near, self.category)
         members = [[each] for each in zip(self._tables, clusters, strict=True)]
-        return Followed(category, evidence(category, alike, members, self.clusters), near.similarity)
+        return Assignment(category, evidence(category, alike, members, self.clusters), near.similarity)
 
 
 def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> None:
@@ -249,9 +249,9 @@ def probabilities(scores: Float[Array, "images categories"], temperature: float)
 
 
 def joint_answer(
-    labeled: Seen,
+    labeled: Inputs,
     labels: Int[Array, " labeled"],
-    target_at: Callable[[Int[Array, " rows"]], Seen],
+    target_at: Callable[[Int[Array, " rows"]], Inputs],
     given: Int[Array, " target"],
     n_categories: int,
     temperature: float,
@@ -259,7 +259,7 @@ def joint_answer(
     below: float = 0.0,
     k_width: float = USUAL_WIDTH,
     is_trained: bool = True,
-) -> tuple[JointAnswer, Followed]:
+) -> tuple[JointAnswer, Assignment]:
     """The answer for new images, and the categories of the target, known classes first.
 
     Parameters:
@@ -273,21 +273,21 @@ def joint_answer(
     """
     n_known, n_target = int(labels.max(initial=-1)) + 1, len(given)
     rows = evenly_spaced(n_target, min(n_target, MOST_ANCHORS))
-    seen = labeled + target_at(rows)
+    inputs = labeled + target_at(rows)
     fixed = np.concatenate([labels, given[rows]])
-    space = Space.of(seen)
-    parts = space.parts(seen)
+    space = Space.of(inputs)
+    parts = space.parts(inputs)
     z = np.concatenate(parts, axis=1)
     start, inner, outer = _clustered(z, fixed, n_categories)
     near = nearest_rows(z, z, N_NEIGHBORS, np.arange(len(z)))
     category = spread(start, fixed, near, n_categories, NEIGHBOR_SHARE).argmax(axis=1)
-    by_method = [each.argmax(axis=1) for each in seen.probability]
+    by_method = [each.argmax(axis=1) for each in inputs.probability]
     by_clusters = [_clustered(part, fixed, n_categories)[0] for part in parts[:2]]
     size = np.bincount(category[len(labels) :], minlength=n_categories)
     hidden = hidden_class_shift(parts[1], fixed, len(labels), n_categories, N_NEIGHBORS, NEIGHBOR_SHARE)
     clusters = CategoryShapes(inner, outer, size, n_known, below, k_width, hidden, is_trained)
     one = space if len(space.tuned) == 1 else space.of_training(reference)
-    one_parts = parts if one is space else one.parts(seen.of_training(reference))
+    one_parts = parts if one is space else one.parts(inputs.of_training(reference))
     answer = JointAnswer(
         space=one,
         anchors=np.concatenate(one_parts, axis=1),
@@ -305,13 +305,13 @@ def joint_answer(
         for same in (by_method, by_clusters[:1], by_clusters[1:])
     ]
     columns = evidence(category, share_alike(category, near, category), members, clusters)
-    found = [Followed(category[target], columns[target], near.similarity[target])]
+    found = [Assignment(category[target], columns[target], near.similarity[target])]
     others = np.setdiff1d(np.arange(n_target), rows)  # all target images that are not anchors
     for at in range(0, len(others), BLOCK_ROWS):
-        found.append(answer.follow(target_at(others[at : at + BLOCK_ROWS]).of_training(reference)))
-    every, order = Followed.joined(found), np.argsort(np.concatenate([rows, others]))
+        found.append(answer.assign(target_at(others[at : at + BLOCK_ROWS]).of_training(reference)))
+    every, order = Assignment.concat(found), np.argsort(np.concatenate([rows, others]))
     category = np.where(given == UNLABELED, every.category[order], given)
-    return answer, Followed(category, every.evidence[order], every.similarity[order])
+    return answer, Assignment(category, every.evidence[order], every.similarity[order])
 
 
 def _clustered(
@@ -346,7 +346,7 @@ def _nearest(z: Float[Array, "rows dim"], means: Float[Array, "clusters dim"]) -
     return np.where(np.isnan(distance), np.inf, distance).argmin(axis=1)
 
 
-RESTS_ON = "how far clusterings agree, by a model fitted on problems whose truth is known"
+CALIBRATED_ON = "how far clusterings agree, by a model fitted on problems whose truth is known"
 UNCALIBRATED_TEMPERATURE = 0.1  # that of SimGCD's student, where no labeled images calibrate it
 
 
@@ -365,17 +365,22 @@ def join(
         uncertainty: of K: `below` and `k_width` of `joint_answer`.
     """
     method = methods[reference]
-    places = _some(method.class_labels_)
-    temperatures = [_temperature(each) for each in methods]
+    places = _anchor_rows(method.class_labels_)
+    temperatures = [
+        UNCALIBRATED_TEMPERATURE if each.calibrated_on_ == UNCALIBRATED else float(each.assigner_.temperature)
+        for each in methods
+    ]
 
-    def seen(frozen: Array, tuned: Sequence[Array]) -> Seen:
+    def inputs_of(frozen: Array, tuned: Sequence[Array]) -> Inputs:
         scores = [each.assigner_.scores(features) for each, features in zip(methods, tuned, strict=True)]
-        return Seen(frozen.astype(np.float32), tuned, list(map(probabilities, scores, temperatures)))
+        return Inputs(frozen.astype(np.float32), tuned, list(map(probabilities, scores, temperatures)))
 
-    def target_at(some: Int[Array, " rows"]) -> Seen:
-        return seen(np.asarray(target[some]), [each.features_[some] for each in methods])
+    def target_at(rows: Int[Array, " rows"]) -> Inputs:
+        return inputs_of(np.asarray(target[rows]), [each.features_[rows] for each in methods])
 
-    labeled = seen(np.asarray(pool[method.class_rows_[places]]), [each.class_features_[places] for each in methods])
+    labeled = inputs_of(
+        np.asarray(pool[method.class_rows_[places]]), [each.class_features_[places] for each in methods]
+    )
     given = np.where(method.is_given_, method.labels_, UNLABELED)
     numbers = method.n_categories_, temperatures[reference], reference
     is_trained = bool(method.trainings(method.config_))
@@ -385,16 +390,11 @@ def join(
     method.joint_, method.evidence_, method.own_labels_ = answer, found.evidence, method.labels_
     method.labels_ = found.category
     method.confidence_ = np.where(method.is_given_, 1.0, probability_right(found.evidence)).astype(np.float32)
-    method.calibrated_on_ = RESTS_ON
+    method.calibrated_on_ = CALIBRATED_ON
     return method
 
 
-def _temperature(method: Any) -> float:
-    """The temperature that turns the scores of a method into probabilities."""
-    return UNCALIBRATED_TEMPERATURE if method.calibrated_on_ == UNCALIBRATED else float(method.assigner_.temperature)
-
-
-def _some(labels: Int[Array, " labeled"]) -> Int[Array, " kept"]:
+def _anchor_rows(labels: Int[Array, " labeled"]) -> Int[Array, " kept"]:
     """Places of all labeled images, or of some of each class if there are too many."""
     step = -(-len(labels) // MOST_ANCHORS)
     if step <= 1:
