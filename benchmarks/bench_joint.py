@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from justright.discovery.joint import Seen, joint_answer, probabilities
+from justright.discovery.joint import Inputs, joint_answer, probabilities
 from justright.evaluation import Counts, match_counts
 
 N_CATEGORIES, N_KNOWN, DIM, PER_CLASS = 200, 80, 128, 20
@@ -27,20 +27,22 @@ def main() -> None:
     options = parser.parse_args()
     centers = np.random.default_rng(0).normal(size=(N_CATEGORIES, DIM)).astype(np.float32)
 
-    def seen(y: np.ndarray, seed: int) -> Seen:
+    def inputs(y: np.ndarray, seed: int) -> Inputs:
         rng = np.random.default_rng(seed)
         frozen, tuned = (
             centers[y] + options.noise * rng.normal(size=(len(y), DIM)).astype(np.float32) for _ in range(2)
         )
-        return Seen(frozen, [tuned], [probabilities(tuned @ centers.T / DIM, 0.1)])
+        return Inputs(frozen, [tuned], [probabilities(tuned @ centers.T / DIM, 0.1)])
 
     def classes(rows: np.ndarray) -> np.ndarray:
         return rows * 7919 % N_CATEGORIES
 
     labels = np.repeat(np.arange(N_KNOWN), PER_CLASS)
     started, given = time.perf_counter(), np.full(options.images, -1)
-    labeled = seen(labels, 1)
-    answer = joint_answer(labeled, labels, lambda rows: seen(classes(rows), int(rows[0])), given, N_CATEGORIES, 0.1)[1]
+    labeled = inputs(labels, 1)
+    answer = joint_answer(labeled, labels, lambda rows: inputs(classes(rows), int(rows[0])), given, N_CATEGORIES, 0.1)[
+        1
+    ]
     seconds = time.perf_counter() - started
     y = classes(np.arange(options.images))
     right = match_counts(Counts.of(y, answer.category)).to_classes(answer.category) == y

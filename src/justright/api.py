@@ -31,6 +31,7 @@ from justright.runs.request import (
     with_published_settings,
 )
 from justright.runs.request_checks import check_problem, check_request
+from justright.runs.run_features import expect_network
 from justright.runs.run_folder import RunFolder
 from justright.runs.source_checks import copies_left_out, label_warnings, left_out_by_name, summary
 from justright.utils.context import notify, use
@@ -193,6 +194,7 @@ def run_discovery(
         problem = make_problem(pool, own, target, target_has_labels, max_per_class)
         check_problem(problem, spec, out, truth, max_bad)
         network = network_of(target, name, spec.checkpoint, device, spec.img_size)
+        expect_network(spec.features, network)  # before images are hashed, which may take minutes
         left_out = left_out_by_name(sources["labeled"], sources["pool"], [sources["target"]])
         for images in (problem.pool.images, problem.target):
             processes.hash_together(images)

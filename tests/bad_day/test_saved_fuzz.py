@@ -33,7 +33,7 @@ from justright.benchmark.suite import read_suite
 from justright.data import gcd_split, glyph_set, open_images, random_half
 from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.checkpoints import Checkpoint, Checkpoints, checksum
-from justright.discovery.joint import JointAnswer, Seen, joint_answer
+from justright.discovery.joint import Inputs, JointAnswer, joint_answer
 from justright.discovery.learner import trainable_copy
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Predictions
@@ -55,9 +55,9 @@ ABOUT = {"method": "kmeans", "n_categories": 3, "seed": 0, "config": {}, "catego
 
 
 def joint_of_features() -> JointAnswer:
-    seen = Seen(FEATURES, [FEATURES], [np.full((6, 3), 1 / 3, dtype=np.float32)])
+    seen = Inputs(FEATURES, [FEATURES], [np.full((6, 3), 1 / 3, dtype=np.float32)])
     labels = np.array([0, 1])
-    labeled = Seen(FEATURES[:2], [FEATURES[:2]], [seen.probability[0][:2]])
+    labeled = Inputs(FEATURES[:2], [FEATURES[:2]], [seen.probability[0][:2]])
     return joint_answer(labeled, labels, lambda rows: seen, np.full(6, -1), 3, 1.0)[0]
 
 

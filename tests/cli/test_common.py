@@ -83,7 +83,7 @@ def test_listed_sources_can_be_opened():
 
 
 def test_engine_opens_with_its_workers(monkeypatch):
-    monkeypatch.setitem(ENGINES._members, "processes", lambda n_workers: nullcontext(n_workers))
+    monkeypatch.setitem(ENGINES.data, "processes", lambda n_workers: nullcontext(n_workers))
     with opened_engine("processes", 3) as engine:
         assert engine == 3
     with opened_engine("local", 3) as engine:

@@ -288,7 +288,7 @@ def test_stores_are_read_from_an_address(call, stores, tmp_path, monkeypatch):
     done = CliRunner().invoke(main, ["select", f"{there}/birds", "--target", f"{there}/target", *words])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert found["asked"]["pool"] == f"{there}/birds"
+    assert found["request"]["pool"] == f"{there}/birds"
     assert found["classes"] == here["classes"]
 
 

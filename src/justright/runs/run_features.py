@@ -37,8 +37,7 @@ class StoresAndCache(FeatureCache):
 
     def __init__(self, paths: Sequence[Place], backbone: Any, sets: Sequence[ImageSet]):
         super().__init__()
-        if paths:
-            expect_network(paths, backbone)
+        expect_network(paths, backbone)
         self.tables = [FeatureTable.open(path) for path in paths]
         contents = {content for images in sets for content in images.content_ids(is_strict=False)}
         for table in self.tables:
@@ -67,6 +66,8 @@ def expect_network(paths: Sequence[Place], backbone: Any) -> None:
     from justright.features.choices import BATCH_SIZE
     from justright.features.feature_network import FeatureNetwork
 
+    if not paths:
+        return
     header = Header(**FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").key())
     for path in paths:
         there = read_header(path)[0]
