@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.features.filled_cache import ABOUT, IDS, KEY, add, filled
 
+from justright.features import cache
 from justright.features.cache import FeatureCache, digests, parse_size
 from justright.utils.errors import DataError
 
@@ -268,3 +271,25 @@ def test_section_removed_meanwhile_is_skipped(tmp_path, features, monkeypatch):
     cache = filled(tmp_path, features)
     monkeypatch.setattr(FeatureCache, "_folders", lambda _: [tmp_path / "gone", cache.section(KEY, ABOUT).folder])
     assert len(cache.sections()) == 1
+
+
+def test_threads_parse_headers_one_at_a_time(tmp_path, features, monkeypatch):
+    """Two at once fail now and then in Python 3.11: "AST constructor recursion depth mismatch"."""
+    filled(tmp_path, features)
+    n_inside, most = 0, 0
+    read = np.lib.format.read_array_header_1_0
+
+    def slow(*words, **options):
+        nonlocal n_inside, most
+        n_inside += 1
+        most = max(most, n_inside)
+        time.sleep(0.01)
+        found = read(*words, **options)
+        n_inside -= 1
+        return found
+
+    monkeypatch.setattr(np.lib.format, "read_array_header_1_0", slow)
+    blocks = sorted(tmp_path.rglob("*.block")) * 4
+    with ThreadPoolExecutor(8) as pool:
+        assert all(len(ids) == 3 for ids, _ in pool.map(cache._open_block, blocks))
+    assert most == 1

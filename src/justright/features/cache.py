@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -40,6 +41,9 @@ KEY, BLOCK, LEASE = "key.json", ".block", ".in-use"
 BLOCK_BYTES = 32 << 20  # rows that wait in memory for the next block
 N_MAPPED = 256  # blocks: each map holds a file descriptor
 NOT_A_BLOCK = (ValueError, EOFError, OverflowError, TypeError, SyntaxError, MemoryError)  # as numpy raises them
+
+# numpy parses headers with `ast`, which in Python 3.11 fails now and then if two threads use it (gh-106905 of CPython)
+_one_header = Lock()
 
 Ids: TypeAlias = Shaped[Array, " images"]
 Rows: TypeAlias = Shaped[Array, " rows *axes"]
@@ -62,9 +66,10 @@ def digests(content_ids: Sequence[str]) -> Ids:
 def _open_block(path: Path) -> tuple[Ids, Rows]:
     """The ids of a block, and its rows as a memory map; one of `NOT_A_BLOCK` if it is none."""
     with path.open("rb") as file:
-        ids = np.lib.format.read_array(file, allow_pickle=False)
-        np.lib.format.read_magic(file)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        with _one_header:
+            ids = np.lib.format.read_array(file, allow_pickle=False)
+            np.lib.format.read_magic(file)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
         if ids.dtype != "S16" or len(ids) != shape[0]:
             raise ValueError(f"ids of {ids.dtype}, {len(ids)} for {shape[0]} rows")
         return ids, np.memmap(path, dtype, "r", file.tell(), shape)
