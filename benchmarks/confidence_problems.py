@@ -100,6 +100,19 @@ def draw(y: np.ndarray, source: str, seed: int) -> tuple[np.ndarray, np.ndarray]
     n_labeled, is_uneven = int(rng.integers(4, 17)), rng.random() < 0.4
     chosen = rng.permutation(most)[:n]
     n_known = max(4, round(rng.uniform(0.25, 0.6) * n))
+    return split_rows(y, chosen, n_known, n_labeled, per_class, is_uneven, rng)
+
+
+def split_rows(
+    y: np.ndarray,
+    chosen: np.ndarray,
+    n_known: int,
+    n_labeled: int,
+    per_class: int,
+    is_uneven: bool,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of labeled images of the first `n_known` of the chosen classes, and of the target."""
     labeled, target = [], []
     for place, label in enumerate(chosen):
         rows = rng.permutation(np.flatnonzero(y == label))

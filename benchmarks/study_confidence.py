@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from confidence_problems import split_rows
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
@@ -116,18 +117,9 @@ def draw(y: np.ndarray, source: str, seed: int) -> tuple[np.ndarray, np.ndarray,
     is_uneven = rng.random() < 0.4
     chosen = rng.permutation(most)[:n]
     n_known = max(4, round(rng.uniform(0.2, 0.65) * n))
-    labeled, target = [], []
-    for place, label in enumerate(chosen):
-        rows = rng.permutation(np.flatnonzero(y == label))
-        if place < n_known:
-            n_own = min(n_labeled, len(rows) // 2)
-            labeled.append(rows[:n_own])
-            rows = rows[n_own:]
-        share = rng.uniform(0.2, 1) if is_uneven else 1.0
-        target.append(rows[: max(3, round(share * per_class))])
+    first, second = split_rows(y, chosen, n_known, n_labeled, per_class, is_uneven, rng)
     number = np.empty(most, dtype=np.int64)
     number[chosen] = np.arange(n)
-    first, second = np.concatenate(labeled), rng.permutation(np.concatenate(target))
     return first, number[y[first]], second, number[y[second]], n_known
 
 
