@@ -38,7 +38,7 @@ def test_discover_names_the_unwritable_file_and_resumes(tmp_path, finished):
     *limited, done = call_all([(home, limit, run) for limit in (*LIMITS, None)])
     for limit, ended in zip(LIMITS, limited, strict=True):
         assert is_one_clear_message(ended), (limit, ended)
-        assert "Try: allow larger files" in ended.err or "room for the view bank" in ended.err
+        assert "Try: allow larger files" in ended.err or "disk space for the stored views" in ended.err
     named = [ended.err.partition(" cannot be written")[0].rpartition("/")[2] for ended in limited]
     assert named[:2] == [".owner", "run.json"]
     assert named[-2].endswith(".block")

@@ -295,7 +295,7 @@ def test_full_disk_raises_with_advice_and_leaves_no_files(tmp_path):
     assert ended.code == 0, ended.err
     assert ".block" in ended.out
     assert "cannot be written: File too large" in ended.out
-    assert "make room and run again" in ended.out
+    assert "free disk space and run again" in ended.out
     left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert left == {"key.json", ".in-use"}
     rebuilt = bank_of(tmp_path).build()

@@ -182,8 +182,8 @@ class ViewBank(Views):
         except OSError as error:
             raise JustrightError(
                 f"{error.filename or section.folder} cannot be written: {error.strerror or error}",
-                expected="room for the view bank",
-                advice="make room and run again, finished views are kept; or fewer views, or fresh views",
+                expected="disk space for the stored views",
+                advice="free disk space and run again, finished views are kept; or fewer views, or fresh views",
             ) from error
         if not self.images.content_column(is_fresh=True).equals(self.ids):
             section.remove_added()
