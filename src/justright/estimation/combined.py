@@ -9,29 +9,37 @@ from statistics import NormalDist
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Float, Int
 
+from justright.clustering.ward import MOST_ROWS, constrained_ward
 from justright.estimation.base import CategoryCounter, Curve, Given
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.spread import SpreadCounter
 from justright.geometry import unit_rows
+from justright.geometry.rows import evenly_spaced
 from justright.utils.settings import SHARE, at_least, setting
+from justright.utils.types import UNLABELED, Array
 from justright.utils.validation import check_level
 
-# Fitted on simulated problems, as spread_share, and evaluated on others: benchmarks/study_counts.py, docs/findings.md
+# Fitted on simulated problems, as spread_share, and evaluated on others: docs/research/categories.md
 ERROR, FEW_CLASSES, FEW_IMAGES, DISAGREEMENT = 0.12, 10, 10, 2
 POOL_ERROR = 0.92
+# Of the correction. In the fit, classes had 2 to 20 labeled images.
+IMAGES_PER_CLASS, KNOWN_SHARE, OFFSET = 0.0187, 0.0496, -0.0508
+FEWEST_PER_CLASS, MOST_PER_CLASS, MOST_KNOWN, FADE, LEAST_SLOPE = 2, 20, 0.9, 0.3, 0.08
 
 
 @dataclass(repr=False, eq=False)
 class CombinedCounter(CategoryCounter):
     """The geometric mean of K by spread and K by split and merge.
 
-        log K = share * log K(spread) + (1 - share) * log K(mixture)
+        log K = share * log K(spread) + (1 - share) * log K(mixture) + correction
 
     never below the number of labeled classes. Both parts use principal axes, each divided by the root of its standard
-    deviation, at length 1. Adding the search for the best accuracy on labeled images did not lower the error. With a
-    pool of other kinds instead of own labels, with one labeled class or without labels, only the spread is used, along
-    unscaled axes; without labels its interval is that of the spread.
+    deviation, at length 1. Classes of many labeled images look wider than clusters of few images, hence the
+    `correction`. Adding the search for the best accuracy on labeled images did not lower the error. With a pool of
+    other kinds instead of own labels, with one labeled class or without labels, only the spread is used, along unscaled
+    axes; without labels its interval is that of the spread.
 
     The interval is the error on simulated problems of known K, as a factor: it grows with fewer labeled classes L, with
     fewer of the n images per category, and with the disagreement d = |log K(spread) - log K(mixture)|.
@@ -65,6 +73,7 @@ class CombinedCounter(CategoryCounter):
             mixture = MixtureCounter(start=spread.n_categories_, n_init=1, normalize=False, seed=self.seed)
             self.estimates_["mixture"] = mixture.fit(*parts).n_categories_
             log_k += (1 - self.spread_share) * math.log(self.estimates_["mixture"] / spread.n_categories_)
+            log_k += correction(*parts, self._bounded(round(math.exp(log_k))), spread.slope_)
         return self._bounded(round(math.exp(log_k))), spread.curve_
 
     def interval(self, level: float = 0.9) -> tuple[int, int]:
@@ -83,3 +92,25 @@ class CombinedCounter(CategoryCounter):
 
     def _bounded(self, k: int) -> int:
         return min(max(k, 1 if self._has_pool else self._n_classes, 1), self._n_images)
+
+
+def correction(z: Float[Array, "images axes"], labels: Int[Array, " images"], n_categories: int, slope: float) -> float:
+    """What to add to log K: a correction of the log spread that K is read off at, divided by its slope.
+
+        clip((0.9 - L / K) / 0.3, 0, 1) * (0.0187 log(labeled images per class) + 0.0496 known share - 0.0508) / slope
+
+    The known share is that of the unlabeled images which `constrained_ward` puts into classes. If nearly all categories
+    are known, new ones cannot be missed: then nothing is added.
+    """
+    n_classes, n_labeled = len(np.unique(labels[labels != UNLABELED])), int((labels != UNLABELED).sum())
+    fade = min(max((MOST_KNOWN - n_classes / n_categories) / FADE, 0.0), 1.0)
+    if not fade:
+        return 0.0
+    kept = evenly_spaced(len(z), min(len(z), MOST_ROWS))
+    values, known = np.unique(labels[kept], return_inverse=True)
+    known = known - int(values[0] == UNLABELED)
+    cluster = constrained_ward(z[kept], known, n_categories).labels[known == UNLABELED]
+    known_share = float(np.mean(cluster <= known.max())) if len(cluster) else 1.0
+    per_class = min(max(n_labeled / n_classes, FEWEST_PER_CLASS), MOST_PER_CLASS)
+    of_spread = IMAGES_PER_CLASS * math.log(per_class) + KNOWN_SHARE * known_share + OFFSET
+    return fade * of_spread / max(slope, LEAST_SLOPE)

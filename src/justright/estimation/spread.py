@@ -21,6 +21,7 @@ from justright.utils.validation import check_level
 
 _STEP = 0.1  # a drop of the log spread by one more cluster that counts as a step
 _N_POINTS = 60  # of the curve
+AROUND = 1.25  # the slope is measured from K / 1.25 to 1.25 K
 # Position of classes between the log spread of all images (0) and that of nearest neighbors (1), the median over
 # problems of known K; and its error, as such a position and as a factor of K, at 90 % (docs/findings.md)
 USUAL_WAY, WAY_ERROR, FACTOR = 0.55, 0.12, 1.8
@@ -88,6 +89,14 @@ def k_of_spread(spread: Float[Array, " images"], level: float) -> int:
     return int(np.flatnonzero(is_step)[-1] if is_step.any() else np.argmin(np.abs(log))) + 1
 
 
+def slope_at(spread: Float[Array, " images"], k: int) -> float:
+    """How fast the log of the spread falls with log K around this K; 0 if it does not fall or has fallen to 0."""
+    low, high = max(int(k / AROUND), 1), min(math.ceil(k * AROUND), len(spread))
+    if low == high or spread[high - 1] <= 0:
+        return 0.0
+    return float(np.log(spread[low - 1] / spread[high - 1]) / np.log(high / low))
+
+
 @dataclass(repr=False, eq=False)
 class SpreadCounter(CategoryCounter):
     """K by how tight clusters are: too few are wider than a class, too many are tighter.
@@ -103,6 +112,8 @@ class SpreadCounter(CategoryCounter):
     A pool's classes are of other kinds, and wider or narrower. The clusters of the target then have the position of
     those of the pool between the log spread of all images and that of nearest neighbors. Without labels they have the
     usual position of classes, which is uncertain: the interval is wide.
+
+    slope_: after `fit`, how fast the log spread falls with log K, from K / 1.25 to 1.25 K.
     """
 
     curve_axes: ClassVar[tuple[str, str]] = ("K", "spread of clusters")
@@ -124,6 +135,7 @@ class SpreadCounter(CategoryCounter):
         for _ in track(range(1), 1, "trees of clusters"):
             self._tree = WardTree(z[kept[kept < given.n_counted]])
             n_categories, spread = self._estimate(self._classes)
+        self.slope_ = slope_at(spread, n_categories)
         k = np.unique(np.geomspace(1, min(3 * n_categories, len(spread)), _N_POINTS).round().astype(np.int64))
         return n_categories, np.stack([k.astype(np.float64), spread[k - 1]], axis=1)
 
