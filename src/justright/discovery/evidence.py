@@ -20,6 +20,7 @@ MEMBERS = ("method", "tuned", "frozen")  # clusterings of the same images: by th
 OF_MEMBER = ("overlap", "repeated", "agreeing")
 NAMES = (
     "alike",
+    "vote",
     *(f"{what} {who}" for who in MEMBERS for what in OF_MEMBER),
     "inner",
     "outer",
@@ -33,6 +34,7 @@ NAMES = (
 """Columns of evidence for the category a of an image.
 
 alike: the weighted share of its nearest neighbors that are in a.
+vote: the share of the votes for a, over clusterings of z and of random halves of its coordinates.
 overlap: |a and b| / |a or b| for the cluster b of the image in another clustering.
 repeated: the largest such overlap that a has with any cluster of it.
 agreeing: whether the cluster of the image in it is the one that a overlaps with most.
@@ -103,6 +105,7 @@ class CategoryShapes:
 def evidence(
     category: Int[Array, " images"],
     alike: Float[Array, " images"],
+    vote: Float[Array, " images"],
     members: Sequence[Sequence[tuple[Member, Int[Array, " images"]]]],
     clusters: CategoryShapes,
 ) -> Float[Array, "images columns"]:
@@ -113,12 +116,13 @@ def evidence(
     of_members = [np.mean([one.columns(category, cluster) for one, cluster in each], axis=0) for each in members]
     if not clusters.is_trained:
         of_members[MEMBERS.index("tuned")] = np.zeros_like(of_members[0])
-    return np.stack([alike, *np.concatenate(of_members), *clusters.columns(category)], axis=1).astype(np.float32)
+    return np.stack([alike, vote, *np.concatenate(of_members), *clusters.columns(category)], axis=1).astype(np.float32)
 
 
 INTERCEPT = -1.662
 COEFFICIENTS = {
     "alike": 4.362,
+    "vote": 0.0,
     "overlap method": -0.808,
     "repeated method": 0.418,
     "agreeing method": 0.065,

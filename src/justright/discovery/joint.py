@@ -1,9 +1,10 @@
 """The joint answer: one category for each image, from the method and from clusters of features before and after it.
 
-Each image becomes one vector, z = [t, f, 0.45 sqrt(p)]: its features after training and before, each along principal
+Each image becomes one vector, z = [t, f, 0.27 sqrt(p)]: its features after training and before, each along principal
 directions with their spreads evened out by half and at unit length, and the probabilities of the method. Ward's
-clustering of these vectors, in which labeled images keep their class, gives categories; then the nearest neighbors
-vote as well. docs/research/discovery.md measures each part.
+clustering of these vectors, in which labeled images keep their class, gives categories, which spread to the nearest
+neighbors. The same is done with random halves of the coordinates of z, and all clusterings vote.
+docs/research/discovery.md measures each part.
 """
 
 from __future__ import annotations
@@ -17,10 +18,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
-from justright.clustering.arrays import squared_norms, sum_by_group
 from justright.clustering.principal import in_directions, principal_directions
-from justright.clustering.spreading import nearest_rows, share_alike, spread
-from justright.clustering.ward import MOST_ROWS, constrained_ward
+from justright.clustering.spreading import nearest_rows, share_alike
+from justright.discovery.ensemble import N_NEIGHBORS, NEIGHBOR_SHARE, clustered, ensemble, means, nearest_mean
 from justright.discovery.evidence import (
     MEMBERS,
     OF_PROBLEM,
@@ -37,9 +37,7 @@ from justright.geometry.rows import evenly_spaced
 from justright.utils.types import UNLABELED, Array, Mask
 
 N_DIRECTIONS = 256
-METHOD_WEIGHT = 0.45  # of the method's probabilities beside two vectors of length 1
-N_NEIGHBORS = 10
-NEIGHBOR_SHARE = 0.8
+METHOD_WEIGHT = 0.27  # of the method's probabilities beside two vectors of length 1
 MOST_ANCHORS = 10_000  # target images, and as many labeled ones, that are clustered; other images follow them
 BLOCK_ROWS = 4096
 N_QUANTILES = 1001
@@ -128,6 +126,7 @@ class JointAnswer:
     space: Space  # with one training
     anchors: Float[Array, "anchors joint"]  # z of labeled images, then of target images
     category: Int[Array, " anchors"]
+    vote: Float[Array, " anchors"]  # share of the votes for that category
     members: Int[Array, "members anchors"]  # cluster of each anchor by the method, of tuned and of frozen features
     # of the clusters of tuned and of frozen features, each in its own part of z; the method assigns images itself
     centroids: tuple[Float[Array, "tuned_clusters tuned"], Float[Array, "frozen_clusters frozen"]]
@@ -147,7 +146,7 @@ class JointAnswer:
     @cached_property
     def _category_means(self) -> Float[Array, "categories joint"]:
         """The mean z of each category."""
-        return _means(self.anchors, self.category, len(self.clusters.size))
+        return means(self.anchors, self.category, len(self.clusters.size))
 
     def predict(
         self,
@@ -176,6 +175,7 @@ class JointAnswer:
         kept |= {f"{name} centroids": means for name, means in zip(("tuned", "frozen"), self.centroids, strict=True)}
         kept |= {"anchors": self.anchors.astype(np.float16), "similarity": self.similarity}
         kept |= {"category": self.category.astype(np.int32), "members": self.members.astype(np.int32)}
+        kept |= {"vote": self.vote.astype(np.float32)}
         return kept | {name: getattr(self.clusters, name) for name in ("inner", "outer", "size")}
 
     def about(self) -> dict[str, int | float]:
@@ -186,7 +186,9 @@ class JointAnswer:
     @staticmethod
     def of(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> JointAnswer:
         """The inverse of `tensors` and `about`; raises ValueError if shapes or values are inconsistent."""
-        about = {"k_width": USUAL_WIDTH, "hidden": 0.0, "is_trained": True, **about}  # absent in runs of older versions
+        # absent in runs of older versions
+        about = {"k_width": USUAL_WIDTH, "hidden": 0.0, "is_trained": True, **about}
+        tensors = {"vote": np.ones(len(tensors["category"]), dtype=np.float32), **tensors}
         _expect_consistent(tensors, about)
         frozen, tuned = (
             PrincipalView(tensors[f"{name} center"], tensors[f"{name} directions"]) for name in ("frozen", "tuned")
@@ -196,6 +198,7 @@ class JointAnswer:
             Space(frozen, (tuned,)),
             tensors["anchors"].astype(np.float32),
             tensors["category"].astype(np.int64),
+            tensors["vote"],
             tensors["members"].astype(np.int64),
             (tensors["tuned centroids"], tensors["frozen centroids"]),
             CategoryShapes(tensors["inner"], tensors["outer"], tensors["size"], **of_problem),
@@ -210,15 +213,16 @@ class JointAnswer:
         z = np.concatenate(parts, axis=1)
         near = nearest_rows(z, self.anchors, N_NEIGHBORS)
         one_hot = np.eye(len(self.clusters.size), dtype=np.float32)
-        votes = (1 - NEIGHBOR_SHARE) * one_hot[_nearest(z, self._category_means)]
+        votes = (1 - NEIGHBOR_SHARE) * one_hot[nearest_mean(z, self._category_means)]
         rows = np.repeat(np.arange(len(z)), near.rows.shape[1])
         np.add.at(votes, (rows, self.category[near.rows].ravel()), (NEIGHBOR_SHARE * near.weight).ravel())
         category = votes.argmax(axis=1)
         clusters = [inputs.probability[0].argmax(axis=1)]
-        clusters += [_nearest(part, means) for part, means in zip(parts, self.centroids, strict=False)]
+        clusters += [nearest_mean(part, centroids) for part, centroids in zip(parts, self.centroids, strict=False)]
         alike = share_alike(category, near, self.category)
+        vote = np.sum(near.weight * (self.category[near.rows] == category[:, None]) * self.vote[near.rows], axis=1)
         members = [[each] for each in zip(self._tables, clusters, strict=True)]
-        return Assignment(category, evidence(category, alike, members, self.clusters), near.similarity)
+        return Assignment(category, evidence(category, alike, vote, members, self.clusters), near.similarity)
 
 
 def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> None:
@@ -228,6 +232,7 @@ def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, int | f
     checks = (
         tensors["category"].shape == (n_anchors,),
         tensors["members"].shape == (len(MEMBERS), n_anchors),
+        tensors["vote"].shape == (n_anchors,) and bool(np.all((tensors["vote"] >= 0) & (tensors["vote"] <= 1))),
         all(tensors[name].min(initial=0) >= 0 for name in ("category", "members", "size", "inner")),
         tensors["category"].max(initial=0) < n_categories,
         tensors["inner"].shape == tensors["outer"].shape == tensors["size"].shape == (n_categories,),
@@ -277,12 +282,10 @@ def joint_answer(
     fixed = np.concatenate([labels, given[rows]])
     space = Space.of(inputs)
     parts = space.parts(inputs)
-    z = np.concatenate(parts, axis=1)
-    start, inner, outer = _clustered(z, fixed, n_categories)
-    near = nearest_rows(z, z, N_NEIGHBORS, np.arange(len(z)))
-    category = spread(start, fixed, near, n_categories, NEIGHBOR_SHARE).argmax(axis=1)
+    votes, inner, outer, near = ensemble(parts, fixed, n_categories)
+    category, vote = votes.argmax(axis=1), votes.max(axis=1)
     by_method = [each.argmax(axis=1) for each in inputs.probability]
-    by_clusters = [_clustered(part, fixed, n_categories)[0] for part in parts[:2]]
+    by_clusters = [clustered(part, fixed, n_categories)[0] for part in parts[:2]]
     size = np.bincount(category[len(labels) :], minlength=n_categories)
     hidden = hidden_class_shift(parts[1], fixed, len(labels), n_categories, N_NEIGHBORS, NEIGHBOR_SHARE)
     clusters = CategoryShapes(inner, outer, size, n_known, below, k_width, hidden, is_trained)
@@ -292,8 +295,9 @@ def joint_answer(
         space=one,
         anchors=np.concatenate(one_parts, axis=1),
         category=category,
+        vote=vote,
         members=np.stack([by_method[reference], *by_clusters]),
-        centroids=(_means(one_parts[0], by_clusters[0]), _means(one_parts[1], by_clusters[1])),
+        centroids=(means(one_parts[0], by_clusters[0]), means(one_parts[1], by_clusters[1])),
         clusters=clusters,
         n_labeled=len(labels),
         similarity=np.quantile(near.similarity[len(labels) :], np.linspace(0, 1, N_QUANTILES)).astype(np.float32),
@@ -304,7 +308,7 @@ def joint_answer(
         [(Member.of(category[target], each[target], n_categories, int(each.max()) + 1), each) for each in same]
         for same in (by_method, by_clusters[:1], by_clusters[1:])
     ]
-    columns = evidence(category, share_alike(category, near, category), members, clusters)
+    columns = evidence(category, share_alike(category, near, category), vote, members, clusters)
     found = [Assignment(category[target], columns[target], near.similarity[target])]
     others = np.setdiff1d(np.arange(n_target), rows)  # all target images that are not anchors
     for at in range(0, len(others), BLOCK_ROWS):
@@ -312,38 +316,6 @@ def joint_answer(
     every, order = Assignment.concat(found), np.argsort(np.concatenate([rows, others]))
     category = np.where(given == UNLABELED, every.category[order], given)
     return answer, Assignment(category, every.evidence[order], every.similarity[order])
-
-
-def _clustered(
-    z: Float[Array, "rows dim"], fixed: Int[Array, " rows"], n_clusters: int
-) -> tuple[Int[Array, " rows"], Float[Array, " clusters"], Float[Array, " clusters"]]:
-    """Ward's clusters, and their `inner` and `outer`; of many rows some are clustered, others join the nearest one."""
-    free = np.flatnonzero(fixed == UNLABELED)
-    chosen = free[evenly_spaced(len(free), min(len(free), max(MOST_ROWS, n_clusters)))]
-    kept = np.sort(np.concatenate([np.flatnonzero(fixed != UNLABELED), chosen]))
-    found = constrained_ward(z[kept], fixed[kept], n_clusters)
-    labels = np.empty(len(z), dtype=np.int64)
-    labels[kept] = found.labels
-    if len(kept) < len(z):
-        others = np.setdiff1d(np.arange(len(z)), kept)
-        labels[others] = _nearest(z[others], _means(z[kept], found.labels))
-    inner, outer = np.zeros(n_clusters), np.full(n_clusters, np.inf)  # with fewer images some clusters are empty
-    inner[: len(found.inner)], outer[: len(found.outer)] = found.inner, found.outer
-    return labels, inner, outer
-
-
-def _means(z: Float[Array, "rows dim"], cluster: Int[Array, " rows"], n: int | None = None) -> Float[Array, "n dim"]:
-    """The mean of each cluster; NaN for one without rows."""
-    n = int(cluster.max(initial=-1)) + 1 if n is None else n
-    size = np.bincount(cluster, minlength=n).astype(float)
-    size[size == 0] = np.nan
-    return (sum_by_group(z, cluster, n) / size[:, None]).astype(np.float32)
-
-
-def _nearest(z: Float[Array, "rows dim"], means: Float[Array, "clusters dim"]) -> Int[Array, " rows"]:
-    """The cluster whose mean is nearest."""
-    distance = squared_norms(means) - 2 * (z @ means.T)
-    return np.where(np.isnan(distance), np.inf, distance).argmin(axis=1)
 
 
 CALIBRATED_ON = "how far clusterings agree, by a model fitted on problems whose truth is known"

@@ -36,8 +36,8 @@ class CombinedCounter(CategoryCounter):
         log K = share * log K(spread) + (1 - share) * log K(mixture) + correction
 
     never below the number of labeled classes. Both parts use principal axes, each divided by the root of its standard
-    deviation, at length 1. Classes of many labeled images look wider than clusters of few images, hence the
-    `correction`. Adding the search for the best accuracy on labeled images did not lower the error. With a pool of
+    deviation, at length 1. Classes of many labeled images look wider than clusters of few images, hence the correction
+    (`Labeling`). Adding the search for the best accuracy on labeled images did not lower the error. With a pool of
     other kinds instead of own labels, with one labeled class or without labels, only the spread is used, along unscaled
     axes; without labels its interval is that of the spread.
 
@@ -46,7 +46,7 @@ class CombinedCounter(CategoryCounter):
 
         log K +- error * (1 + few classes / L + few images * K / n + disagreement * d)
 
-    The curve is that of the spread; estimates_ is K by each part.
+    The curve is that of the spread; estimates_ is K by each part, labeling_ what the correction was computed from.
     """
 
     curve_axes: ClassVar[tuple[str, str]] = SpreadCounter.curve_axes
@@ -73,7 +73,8 @@ class CombinedCounter(CategoryCounter):
             mixture = MixtureCounter(start=spread.n_categories_, n_init=1, normalize=False, seed=self.seed)
             self.estimates_["mixture"] = mixture.fit(*parts).n_categories_
             log_k += (1 - self.spread_share) * math.log(self.estimates_["mixture"] / spread.n_categories_)
-            log_k += correction(*parts, self._bounded(round(math.exp(log_k))), spread.slope_)
+            self.labeling_ = Labeling.of(*parts, self._bounded(round(math.exp(log_k))), spread.slope_)
+            log_k += self.labeling_.correction()
         return self._bounded(round(math.exp(log_k))), spread.curve_
 
     def interval(self, level: float = 0.9) -> tuple[int, int]:
@@ -94,23 +95,41 @@ class CombinedCounter(CategoryCounter):
         return min(max(k, 1 if self._has_pool else self._n_classes, 1), self._n_images)
 
 
-def correction(z: Float[Array, "images axes"], labels: Int[Array, " images"], n_categories: int, slope: float) -> float:
-    """What to add to log K: a correction of the log spread that K is read off at, divided by its slope.
+@dataclass(frozen=True)
+class Labeling:
+    """What the labeled images are like, from which the correction of log K is computed."""
+
+    share_of_classes: float  # labeled classes as a share of K before the correction
+    per_class: float  # labeled images of a class
+    known_share: float  # share of the unlabeled images that `constrained_ward` puts into classes
+    slope: float  # of the log spread by log K
+
+    @staticmethod
+    def of(z: Float[Array, "images axes"], labels: Int[Array, " images"], n_categories: int, slope: float) -> Labeling:
+        """From the images and K before the correction."""
+        n_classes, n_labeled = len(np.unique(labels[labels != UNLABELED])), int((labels != UNLABELED).sum())
+        kept = evenly_spaced(len(z), min(len(z), MOST_ROWS))
+        values, known = np.unique(labels[kept], return_inverse=True)
+        known = known - int(values[0] == UNLABELED)
+        cluster = constrained_ward(z[kept], known, n_categories).labels[known == UNLABELED]
+        known_share = float(np.mean(cluster <= known.max())) if len(cluster) else 1.0
+        return Labeling(n_classes / n_categories, n_labeled / n_classes, known_share, slope)
+
+    @property
+    def fade(self) -> float:
+        """1, and less if nearly all categories are known: then new ones cannot be missed."""
+        return min(max((MOST_KNOWN - self.share_of_classes) / FADE, 0.0), 1.0)
+
+    @property
+    def terms(self) -> tuple[float, float, float]:
+        """What the three coefficients are multiplied by."""
+        per_class = min(max(self.per_class, FEWEST_PER_CLASS), MOST_PER_CLASS)
+        scale = self.fade / max(self.slope, LEAST_SLOPE)
+        return scale * math.log(per_class), scale * self.known_share, scale
+
+    def correction(self) -> float:
+        """What to add to log K: a correction of the log spread that K is read off at, divided by its slope.
 
         clip((0.9 - L / K) / 0.3, 0, 1) * (0.0187 log(labeled images per class) + 0.0496 known share - 0.0508) / slope
-
-    The known share is that of the unlabeled images which `constrained_ward` puts into classes. If nearly all categories
-    are known, new ones cannot be missed: then nothing is added.
-    """
-    n_classes, n_labeled = len(np.unique(labels[labels != UNLABELED])), int((labels != UNLABELED).sum())
-    fade = min(max((MOST_KNOWN - n_classes / n_categories) / FADE, 0.0), 1.0)
-    if not fade:
-        return 0.0
-    kept = evenly_spaced(len(z), min(len(z), MOST_ROWS))
-    values, known = np.unique(labels[kept], return_inverse=True)
-    known = known - int(values[0] == UNLABELED)
-    cluster = constrained_ward(z[kept], known, n_categories).labels[known == UNLABELED]
-    known_share = float(np.mean(cluster <= known.max())) if len(cluster) else 1.0
-    per_class = min(max(n_labeled / n_classes, FEWEST_PER_CLASS), MOST_PER_CLASS)
-    of_spread = IMAGES_PER_CLASS * math.log(per_class) + KNOWN_SHARE * known_share + OFFSET
-    return fade * of_spread / max(slope, LEAST_SLOPE)
+        """
+        return sum(map(math.prod, zip((IMAGES_PER_CLASS, KNOWN_SHARE, OFFSET), self.terms, strict=True)))
