@@ -117,7 +117,16 @@ def answer_of(category, member, n_labeled) -> JointAnswer:
     z, quantiles = np.zeros((n, 3), np.float32), np.zeros(3, np.float32)
     members = np.stack([member, member, member])
     return JointAnswer(
-        Space(view, (view,)), z, category, members, (nothing, nothing), clusters, n_labeled, quantiles, 0.1
+        Space(view, (view,)),
+        z,
+        category,
+        np.ones(len(category)),
+        members,
+        (nothing, nothing),
+        clusters,
+        n_labeled,
+        quantiles,
+        0.1,
     )
 
 

@@ -12,7 +12,7 @@ RNG = np.random.default_rng(0)
 N, N_CATEGORIES = 80, 6
 CATEGORY = RNG.integers(N_CATEGORIES, size=N)
 OTHERS = [np.where(RNG.random(N) < 0.6, CATEGORY, RNG.integers(7, size=N)) for _ in range(4)]
-ALIKE = RNG.random(N)
+ALIKE, VOTE = RNG.random(N), RNG.random(N)
 CLUSTERS = CategoryShapes(
     RNG.random(6), np.exp(RNG.normal(size=6) * 2), np.bincount(CATEGORY, minlength=6), 2, 0.3, 0.6, -0.4
 )
@@ -33,11 +33,11 @@ def of_member_as_loops(category, cluster, image):
 def test_agrees_with_loops():
     members = [OTHERS[:2], OTHERS[2:3], OTHERS[3:]]  # two trainings of the method
     given = [[(Member.of(CATEGORY, each, N_CATEGORIES, 7), each) for each in same] for same in members]
-    found = evidence(CATEGORY, ALIKE, given, CLUSTERS)
+    found = evidence(CATEGORY, ALIKE, VOTE, given, CLUSTERS)
     assert found.shape == (N, len(NAMES))
     for image in range(N):
         a = CATEGORY[image]
-        row = [ALIKE[image]]
+        row = [ALIKE[image], VOTE[image]]
         for same in members:
             columns = [of_member_as_loops(CATEGORY, each, image) for each in same]
             row += [sum(each[column] for each in columns) / len(columns) for column in range(3)]
@@ -67,8 +67,8 @@ def test_k_width_is_capped():
 
 def test_untrained_features_count_once():
     given = [[(Member.of(CATEGORY, each, N_CATEGORIES, 7), each)] for each in OTHERS[:3]]
-    trained = evidence(CATEGORY, ALIKE, given, CLUSTERS)
-    untrained = evidence(CATEGORY, ALIKE, given, replace(CLUSTERS, is_trained=False))
+    trained = evidence(CATEGORY, ALIKE, VOTE, given, CLUSTERS)
+    untrained = evidence(CATEGORY, ALIKE, VOTE, given, replace(CLUSTERS, is_trained=False))
     for place, name in enumerate(NAMES):
         if name.endswith(" tuned"):
             assert not untrained[:, place].any()

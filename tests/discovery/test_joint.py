@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from justright.discovery import joint
+from justright.discovery import ensemble, joint
 from justright.discovery.evidence import NAMES, USUAL_WIDTH, probability_right
 from justright.discovery.joint import METHOD_WEIGHT, Inputs, JointAnswer, Space, joint_answer, probabilities
 
@@ -13,11 +13,12 @@ N_CLASSES, N_KNOWN, DIM = 12, 6, 24
 CENTERS = np.random.default_rng(7).normal(size=(N_CLASSES, DIM))
 
 
-def images(n, noise=0.8, seed=0, known=1.0, n_categories=N_CLASSES, n_classes=N_CLASSES):
+def images(n, noise=0.8, seed=0, known=1.0, n_categories=N_CLASSES, n_classes=N_CLASSES, tuned_noise=None):
     """Classes, and the inputs of images; `known` is the share of images whose class the method predicts."""
     rng = np.random.default_rng(seed)
     y = rng.integers(n_classes, size=n)
-    frozen, tuned = (CENTERS[y] + noise * rng.normal(size=(n, DIM)) for _ in range(2))
+    noises = noise, noise if tuned_noise is None else tuned_noise
+    frozen, tuned = (CENTERS[y] + each * rng.normal(size=(n, DIM)) for each in noises)
     scores = rng.normal(size=(n, n_categories))
     is_known_by_method = rng.random(n) < known
     scores[is_known_by_method, y[is_known_by_method] % n_categories] += 6
@@ -160,8 +161,10 @@ def test_confidence_falls_where_k_is_wrong():
 
 
 def test_confidence_falls_where_training_was_cut_short():
-    """The probabilities of an untrained method carry little information."""
-    assert mean_confidence(noise=1.2, known=0.2) < mean_confidence(noise=1.2, known=0.9)
+    """The probabilities and the features of a short training carry less information."""
+    short, whole = (answered(noise=1.2, **of) for of in ({"known": 0.2, "tuned_noise": 2.0}, {"known": 0.9}))
+    assert accuracy(short[0], short[3].category) < accuracy(whole[0], whole[3].category)
+    assert probability_right(short[3].evidence).mean() < probability_right(whole[3].evidence).mean()
 
 
 def test_confidence_falls_where_images_are_hard_and_so_does_accuracy():
@@ -174,7 +177,7 @@ def test_confidence_falls_where_images_are_hard_and_so_does_accuracy():
 def test_large_targets_follow_anchors(monkeypatch):
     whole = answered()
     monkeypatch.setattr(joint, "MOST_ANCHORS", 200)
-    monkeypatch.setattr(joint, "MOST_ROWS", 120)
+    monkeypatch.setattr(ensemble, "MOST_ROWS", 120)
     monkeypatch.setattr(joint, "BLOCK_ROWS", 50)
     y, _, answer, found = answered(given=lambda y: np.where(np.arange(len(y)) == 1, 2, -1))
     assert len(answer.anchors) == 60 + 200

@@ -119,27 +119,27 @@ def evidence(
     return np.stack([alike, vote, *np.concatenate(of_members), *clusters.columns(category)], axis=1).astype(np.float32)
 
 
-INTERCEPT = -1.662
+INTERCEPT = -0.685
 COEFFICIENTS = {
-    "alike": 4.362,
-    "vote": 0.0,
-    "overlap method": -0.808,
-    "repeated method": 0.418,
-    "agreeing method": 0.065,
-    "overlap tuned": 0.696,
-    "repeated tuned": 0.333,
-    "agreeing tuned": 0.093,
-    "overlap frozen": 0.377,
-    "repeated frozen": 0.619,
-    "agreeing frozen": 0.586,
-    "inner": -1.536,
-    "outer": 0.171,
-    "large": -2.351,
-    "is_new": 0.013,
-    "below": -0.883,
-    "k_width": -0.913,
-    "hidden": 0.974,
-    "untrained": 0.919,
+    "alike": 2.463,
+    "vote": 2.749,
+    "overlap method": 0.213,
+    "repeated method": -0.453,
+    "agreeing method": -0.048,
+    "overlap tuned": 0.182,
+    "repeated tuned": 0.05,
+    "agreeing tuned": 0.416,
+    "overlap frozen": 0.415,
+    "repeated frozen": 0.347,
+    "agreeing frozen": 0.367,
+    "inner": -1.05,
+    "outer": -0.546,
+    "large": -2.682,
+    "is_new": 0.066,
+    "below": -1.03,
+    "k_width": -0.999,
+    "hidden": 1.073,
+    "untrained": 0.634,
 }
 # Standard deviation over problems of mean confidence minus accuracy: an error that all images of a problem share.
 COMMON_ERROR = 0.065
