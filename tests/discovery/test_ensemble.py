@@ -57,17 +57,6 @@ def test_labeled_images_keep_their_class_in_every_clustering():
     np.testing.assert_allclose(votes[labeled, fixed[labeled]], 1.0, atol=1e-6)
 
 
-def test_votes_are_more_accurate_than_one_clustering():
-    gains = []
-    for seed in range(6):
-        y, parts, fixed = parts_of(noise=1.8, seed=seed)
-        found = ensemble(parts, fixed, N_CLASSES)
-        start = constrained_ward(np.concatenate(parts, axis=1), fixed, N_CLASSES).labels
-        one = spread(start, fixed, found.near, N_CLASSES, NEIGHBOR_SHARE)
-        gains.append(is_right(y, found.votes).mean() - is_right(y, one).mean())
-    assert np.mean(gains) > 0
-
-
 def test_wrong_images_have_fewer_votes():
     y, parts, fixed = parts_of(noise=1.6)
     votes = ensemble(parts, fixed, N_CLASSES).votes
