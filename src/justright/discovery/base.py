@@ -142,7 +142,9 @@ class Discovery(BaseEstimator, ABC):
         self.backbone_ = trainable_copy(self.backbone)
         with torch_threads(self._n_threads_before(), self.folder):
             plain = partial(self._views, "plain", data, views=1, precision="float32", seed=0)
-            self._conclude(data, self._learn(FitInputs(self.backbone_, data, plain, features)))
+            inputs = FitInputs(self.backbone_, data, plain, features)
+            learned = self._learn(inputs)
+            self._conclude(data, inputs.features(), learned)
         return self
 
     def _for_classes(self, config: Any, data: TrainingData) -> Any:
@@ -187,29 +189,30 @@ class Discovery(BaseEstimator, ABC):
         features, ends_in_norm = inputs.features(), inputs.backbone.cut.ends_in_norm
         return by_clusters(inputs.data, features, self.n_categories_, self.config_, self.seed, ends_in_norm)
 
-    def _conclude(self, data: TrainingData, learned: Learned) -> None:
+    def _conclude(self, data: TrainingData, features: Float[Array, "images dim"], learned: Learned) -> None:
         """Calibrate the confidence and set the attributes."""
         rows, self.calibrated_on_ = np.flatnonzero(data.is_held_out), "held-out labeled images"
         self.labeled_rows_, self.held_out_rows_ = data.labeled, rows
         self.class_rows_ = np.union1d(data.labeled, rows)
         self.class_labels_ = data.labels[self.class_rows_].astype(np.int64)
-        self.class_features_ = learned.features[self.class_rows_]
+        self.class_features_ = features[self.class_rows_]
         self.held_out_accuracy_ = math.nan
         if len(rows):
-            category, _, _ = learned.assigner.assign(learned.features[rows])
+            category, _, _ = learned.assigner.assign(features[rows])
             self.held_out_accuracy_ = float(np.mean(category == data.labels[rows]))
         else:
             rows, self.calibrated_on_ = data.labeled, "the labeled images it learned from, hence too sure"
         if not len(rows):
             self.calibrated_on_ = UNCALIBRATED
         rows = rows[:: -(-len(rows) // CALIBRATION_ROWS) or 1]
-        features, target = learned.features, learned.features[data.n_labeled :]
-        self.assigner_ = learned.assigner.calibrated(features[rows], data.labels[rows]).with_reference(target)
+        target = features[data.n_labeled :]
+        assigner = learned.assigner.calibrated(features[rows], data.labels[rows])
+        cluster, confidence, best = assigner.assign(target)
+        self.assigner_ = assigner.with_reference(best)
         self.is_given_ = data.given != UNLABELED
         self.labels_, self.features_ = np.where(self.is_given_, data.given, learned.labels), target
         self.categories_ = category_names(data.known, self.n_categories_)
         self.known_labels_ = data.known_labels
-        cluster, confidence, _ = self.assigner_.assign(target)
         # no confidence for an image that clustering put into another cluster than the nearest
         confidence = np.where(cluster == learned.labels, confidence, 0.0)
         self.confidence_ = np.where(self.is_given_, 1.0, confidence).astype(np.float32)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from justright.data.transforms import Strong, Transform
-from justright.discovery.assigner import Learned, by_prototypes
+from justright.discovery.assigner import Learned
 from justright.discovery.configs import KMEANS_FIELDS, PlannedTraining
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import FitInputs, Outputs, trainable_copy
@@ -160,15 +160,14 @@ class MuGCD(DiscoveryWithHeads):
         representation = GCDLearner(backbone, first, batches, self._torch_generator("heads of stage 1"))
         self._train(representation, inputs, first, "stage1", stage=1)
 
-        heads, center = self._heads(inputs)
-        config = self._train_heads(heads, self.config_.for_second_training(), inputs)
+        heads, config = self._heads(inputs, self.config_.for_second_training())
         learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
         self._train(learner, inputs, config, stage=2)
 
         network: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student
         parameters = dict(network.backbone.model.named_parameters())
         backbone.load_tuned_state({name: parameters[name] for name in backbone.tuned_state()})
-        return by_prototypes(data, inputs.features(), network.heads.prototypes(), center)
+        return self._by_prototypes(inputs, network.heads)
 
 
 class MeanTeacher(nn.Module):

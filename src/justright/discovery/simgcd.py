@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.assigner import Center, Learned, by_prototypes
+from justright.discovery.assigner import CategoryAssigner, Center, Learned
 from justright.discovery.base import TrainedDiscovery
 from justright.discovery.configs import KMEANS_FIELDS, MAX_EPOCHS, PlannedTraining, TrainConfig
 from justright.discovery.learner import (
@@ -147,6 +147,7 @@ class Heads(nn.Module):
         self, dim: int, n_categories: int, config: SimGCDConfig, generator: torch.Generator, center: Center = None
     ):
         super().__init__()
+        self.subtracted = center
         self.register_buffer("center", torch.zeros(dim) if center is None else torch.from_numpy(center))
         self.projector = ProjectionHead(dim, config.hidden_dim, config.out_dim, generator=generator)
         self.classifier = PrototypeClassifier(n_categories, dim, generator)
@@ -156,9 +157,9 @@ class Heads(nn.Module):
         features = features - self.center
         return {"projections": self.projector(features), "logits": self.classifier(features)}
 
-    def prototypes(self) -> Float[Array, "categories dim"]:
-        """The learned prototypes, as numpy."""
-        return self.classifier.prototypes.detach().cpu().numpy()
+    def assigner(self) -> CategoryAssigner:
+        """Return an assigner to the prototype with the largest cosine."""
+        return CategoryAssigner.of_prototypes(self.classifier.prototypes.detach().cpu().numpy(), self.subtracted)
 
 
 class LearnerWithHeads(Learner):
@@ -204,26 +205,29 @@ class DiscoveryWithHeads(TrainedDiscovery):
         heads = PlannedTraining(config.for_heads_only(), tuple(SimGCDLearner.streams), "heads")
         return [heads, *super().trainings(config.after_heads())]
 
-    def _heads(self, inputs: FitInputs) -> tuple[Heads, Center]:
-        """Return heads for the current backbone, and the mean feature that they subtract."""
-        config, backbone = self.config_, inputs.backbone
-        center = None
-        if config.center == "always" or (config.center == "auto" and not backbone.cut.ends_in_norm):
-            # without the pool, whose mean differs
-            center = inputs.mean_feature(inputs.data.seen)
-        heads = Heads(backbone.dim, self.n_categories_, config, self._torch_generator("heads"), center)
-        return heads, center
+    def _heads(self, inputs: FitInputs, config: Any) -> tuple[Heads, Any]:
+        """Make the heads, and train them alone if `heads_first` is set.
 
-    def _train_heads(self, heads: Heads, config: SimGCDConfig, inputs: FitInputs) -> Any:
-        """Train the heads alone if `heads_first` is set; return the settings of the next training."""
+        Returns them and the settings of the next training.
+        """
+        backbone, data, center = inputs.backbone, inputs.data, None
+        if config.center == "always" or (config.center == "auto" and not backbone.cut.ends_in_norm):
+            center = inputs.mean_feature(data.seen)  # without the pool, whose mean differs
+        heads = Heads(backbone.dim, self.n_categories_, config, self._torch_generator("heads"), center)
         if not config.heads_first:
-            return config
+            return heads, config
         alone = config.for_heads_only()
-        batches = inputs.data.batches(alone.batch_size, self.seed, "heads", *rows_for_heads(inputs.data))
-        learner = SimGCDLearner(inputs.backbone, alone, batches, heads)
+        batches = data.batches(alone.batch_size, self.seed, "heads", *rows_for_heads(data))
+        learner = SimGCDLearner(backbone, alone, batches, heads)
         learner.is_tuned = False
         self._train(learner, inputs, alone, "heads", stage="heads")
-        return config.after_heads()
+        return heads, config.after_heads()
+
+    def _by_prototypes(self, inputs: FitInputs, heads: Heads) -> Learned:
+        """Assign each target image to the prototype with the largest cosine."""
+        assigner = heads.assigner()
+        category, _, _ = assigner.assign(inputs.features()[inputs.data.n_labeled :])
+        return Learned(assigner, category)
 
 
 class SimGCD(DiscoveryWithHeads):
@@ -233,8 +237,7 @@ class SimGCD(DiscoveryWithHeads):
     config_class = SimGCDConfig
 
     def _learn(self, inputs: FitInputs) -> Learned:
-        heads, center = self._heads(inputs)
-        config = self._train_heads(heads, self.config_, inputs)
+        heads, config = self._heads(inputs, self.config_)
         batches = inputs.data.batches(config.batch_size, self.seed)
         self._train(SimGCDLearner(inputs.backbone, config, batches, heads), inputs, config)
-        return by_prototypes(inputs.data, inputs.features(), heads.prototypes(), center)
+        return self._by_prototypes(inputs, heads)
