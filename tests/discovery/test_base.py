@@ -97,6 +97,12 @@ def test_outliers_fit_no_category(split, backbone, bank):
     assert method.predict(split.unlabeled, neither=0.2).is_neither.mean() == pytest.approx(0.2, abs=0.1)
 
 
+@pytest.mark.parametrize("share", [-0.1, 1.0])
+def test_predict_rejects_an_invalid_share_of_no_category(share, split, uninterrupted):
+    with pytest.raises(DataError, match="below 1"):
+        uninterrupted("kmeans").method.predict(split.unlabeled, neither=share)
+
+
 def test_clusters_do_not_depend_on_the_order_of_labeled_images(split, backbone, bank):
     order = np.random.default_rng(0).permutation(len(split.labeled))
     shuffled = Split(split.labeled.take(order), split.unlabeled, split.classes)

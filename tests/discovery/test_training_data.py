@@ -87,7 +87,7 @@ def test_resampling_leaves_the_losses_unweighted():
 )
 def test_only_weights_of_0_and_1_are_hard(weight, expected):
     split, weight = split_of([3, 3, 8, 9]), np.array(weight)
-    assert TrainingData.of(split, weight).fingerprint() == TrainingData.of(split, weight, expected).fingerprint()
+    assert TrainingData.of(split, weight).fingerprint == TrainingData.of(split, weight, expected).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -177,13 +177,13 @@ def test_categories_include_kept_classes_the_target_lacks():
 
 def test_fingerprint_reflects_changes():
     split, weight = split_of([3, 3, 8, 9]), np.array([0.5, 0.1, 1.0, 2.0])
-    first = TrainingData.of(split, weight).fingerprint()
-    assert TrainingData.of(split, weight.copy()).fingerprint() == first
-    other = TrainingData.of(split, weight + 1e-12).fingerprint()
+    first = TrainingData.of(split, weight).fingerprint
+    assert TrainingData.of(split, weight.copy()).fingerprint == first
+    other = TrainingData.of(split, weight + 1e-12).fingerprint
     assert {name for name in first if first[name] != other[name]} == {"weights"}
     swapped = Split(split.labeled.take([1, 0, 2, 3]), split.unlabeled, NEW)
-    assert TrainingData.of(swapped, weight).fingerprint()["labeled_images"] != first["labeled_images"]
-    resampled = TrainingData.of(split, weight, "resample").fingerprint()
+    assert TrainingData.of(swapped, weight).fingerprint["labeled_images"] != first["labeled_images"]
+    resampled = TrainingData.of(split, weight, "resample").fingerprint
     assert {name for name in first if first[name] != resampled[name]} == {"weights", "chance"}
 
 

@@ -15,7 +15,6 @@ from justright.clustering.principal import in_directions, principal_directions
 from justright.discovery.configs import Config
 from justright.discovery.training_data import TrainingData
 from justright.geometry import unit_rows
-from justright.utils.errors import DataError
 from justright.utils.parallel import blas_threads, in_threads, n_cores
 from justright.utils.types import Array, Mask
 
@@ -85,8 +84,6 @@ class CategoryAssigner:
 
     def is_neither(self, best: Float[Array, " images"], level: float) -> Mask:
         """Whether the best s of an image is below the quantile `level` of the target's."""
-        if not 0 <= level < 1:
-            raise DataError(f"the share of images of no category is {level}", expected="at least 0, below 1")
         if self.reference is None or level == 0:
             return np.zeros(len(best), dtype=bool)
         return best < np.quantile(self.reference, level)

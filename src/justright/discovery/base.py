@@ -38,6 +38,7 @@ from justright.features.extract import extract
 from justright.features.views import Views
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import home
+from justright.utils.fingerprint import differences
 from justright.utils.parallel import Engine
 from justright.utils.seeding import generator
 from justright.utils.types import UNLABELED, Array
@@ -122,7 +123,6 @@ class Discovery(BaseEstimator, ABC):
         features: of the labeled and of the unlabeled images before training, if they were computed already.
         """
         self.notes_: list[str] = []
-        self._fingerprints: dict[str, Any] = {}
         self.trained_share_ = 1.0
         self.joint_: JointAnswer | None = None
         config = self.config_class() if self.config is None else self.config
@@ -150,11 +150,10 @@ class Discovery(BaseEstimator, ABC):
     def _for_classes(self, config: Any, data: TrainingData) -> Any:
         """Adapt the settings to the sizes of the labeled classes, and note what changes."""
         sizes = np.bincount(data.labels[data.labeled], minlength=len(data.known))
-        adapted, requested = config.for_classes(sizes), asdict(config)
+        adapted = config.for_classes(sizes)
         self.notes_ += [
-            f"labeled classes have {sizes.min()} to {sizes.max()} images: {name} is {value}, not {requested[name]}"
-            for name, value in asdict(adapted).items()
-            if value != requested[name]
+            f"labeled classes have {sizes.min()} to {sizes.max()} images: {name} is {now}, not {before}"
+            for name, (before, now) in differences(asdict(config), asdict(adapted)).items()
         ]
         return adapted
 
@@ -220,8 +219,8 @@ class Discovery(BaseEstimator, ABC):
     def predictions(self, images: ImageSet) -> Predictions:
         """Return the result of `fit` for the target; `images` are its images."""
         index = images.with_ids().table.select(["id", "dataset", "path"])
-        nothing = np.zeros(len(self.labels_), dtype=bool)
-        return Predictions(index, self.labels_, self.confidence_, nothing, self.categories_, self.is_given_)
+        is_neither = np.zeros(len(self.labels_), dtype=bool)
+        return Predictions(index, self.labels_, self.confidence_, is_neither, self.categories_, self.is_given_)
 
     def predict(
         self,
@@ -236,6 +235,8 @@ class Discovery(BaseEstimator, ABC):
         neither: an image has no category if it fits worse than all but this share of the target's images; 0: never.
         given: labels from a person by content id; such an image keeps its label.
         """
+        if not 0 <= neither < 1:
+            raise DataError(f"the share of images of no category is {neither}", expected="at least 0, below 1")
         with TemporaryDirectory() as folder:
             table = extract(images, self.backbone_, Path(folder) / "tuned", max_bad=max_bad)
             tuned, index = np.asarray(table.features), table.index.select(["id", "dataset", "path"])
@@ -245,9 +246,9 @@ class Discovery(BaseEstimator, ABC):
                 is_neither = self.assigner_.is_neither(best, neither)
             else:
                 before = extract(images.take(good), self.backbone, Path(folder) / "frozen")
-                followed = self.joint_.predict(np.asarray(before.features), tuned, self.assigner_.scores)
-                cluster, confidence = followed.category, probability_right(followed.evidence)
-                is_neither = self.joint_.is_neither(followed.similarity, neither)
+                answer = self.joint_.predict(np.asarray(before.features), tuned, self.assigner_.scores)
+                cluster, confidence = answer.category, probability_right(answer.evidence)
+                is_neither = self.joint_.is_neither(answer.similarity, neither)
         predicted = Predictions(index, cluster, confidence, is_neither, self.categories_)
         if not given:
             return predicted
@@ -273,13 +274,13 @@ class Discovery(BaseEstimator, ABC):
         if about["method"] != cls.name:
             raise DataError(f"{folder} holds a model of {about['method']}", expected=cls.name)
         config = cls.config_class().with_settings(about["config"])
-        made = cls(about["n_categories"], backbone, config, seed=about["seed"])
-        made.n_categories_, made.config_ = made.n_categories, config
-        made.backbone_, made.assigner_, made.joint_ = tuned, assigner, joint
-        made.categories_ = tuple(Category(**category) for category in about["categories"])
-        made.known_labels_ = tuple(about["known_labels"])
-        made.calibrated_on_ = about["calibrated_on"]
-        return made
+        model = cls(about["n_categories"], backbone, config, seed=about["seed"])
+        model.n_categories_, model.config_ = model.n_categories, config
+        model.backbone_, model.assigner_, model.joint_ = tuned, assigner, joint
+        model.categories_ = tuple(Category(**category) for category in about["categories"])
+        model.known_labels_ = tuple(about["known_labels"])
+        model.calibrated_on_ = about["calibrated_on"]
+        return model
 
 
 class TrainedDiscovery(Discovery):
@@ -312,18 +313,14 @@ class TrainedDiscovery(Discovery):
             rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
             n_views = N_FRESH if config.views == "fresh" else config.views
             views = {stream: FeatureViews(each, np.unique(rows), n_views) for stream, each in views.items()}
-        if not self._fingerprints:  # of the backbone before training and of the data: the same for all trainings
-            self._fingerprints = {
-                "backbone": self.backbone.fingerprint,
-                "frozen": self.backbone.prefix_fingerprint,  # another version may tune another part
-                "data": data.fingerprint(),
-            }
         made_with = {
             "method": self.name,
             "seed": int(self.seed),
             "n_categories": self.n_categories_,
             "config": asdict(config),
-            **self._fingerprints,
+            "backbone": self.backbone.fingerprint,  # before training
+            "frozen": self.backbone.prefix_fingerprint,  # another version may tune another part
+            "data": data.fingerprint,
             **more,
         }
         learner.to(self.backbone.device)

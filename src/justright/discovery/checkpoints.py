@@ -20,7 +20,6 @@ from justright.utils.errors import DataError, JustrightError
 from justright.utils.files import parsed_json, remove_leftovers, replacing, write_text
 from justright.utils.fingerprint import differences, differences_text
 from justright.utils.hashing import hash_pieces
-from justright.utils.settings import flat
 
 _log = logging.getLogger(__name__)
 
@@ -122,7 +121,7 @@ def checksum(tensors: Mapping[str, Tensor], state: str = "") -> str:
 
 def check_same_settings(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Raise if the checkpoint was made with other settings; the error lists the differences."""
-    if changes := differences(flat(before), now):
+    if changes := differences(before, now):
         raise DataError(
             f"{folder} was trained with other settings:\n{differences_text(changes)}",
             expected="the same data, weights and settings",

@@ -6,7 +6,6 @@ byte-identical to an uninterrupted one.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections import defaultdict
@@ -98,7 +97,6 @@ class Training:
         if self.plain is not None and config.steady_share and has_categories:
             self.assignments = Assignments(self.data, self.plain)
         self.checkpoints = None if self.folder is None else Checkpoints(self.folder / "checkpoint")
-        self.made_with = json.loads(json.dumps(self.made_with))  # as it will be read back
         self.device = learner.backbone.device
         self.n_steps = config.n_steps or max(batches.n_steps for batches in learner.batches)
         self.trained = learner.trained()
@@ -253,7 +251,7 @@ class Training:
         check_same_settings(saved.state["made_with"], self.made_with, self.folder or Path())
         self.progress = Progress(**saved.state["progress"])
         if self.progress.epoch < self.progress.n_epochs:  # a finished training may be read by any number of processes
-            self.processes.expect(saved.state.get("processes", self.processes.n), self.folder or Path())
+            self.processes.expect(saved.state["processes"], self.folder or Path())
         with torch.no_grad():
             for name, tensor in self.learner.changing().items():
                 tensor.copy_(saved.tensors[f"network/{name}"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, get_args
 
@@ -141,6 +142,7 @@ class TrainingData:
         given = np.full_like(self.given, UNLABELED)
         return replace(self, is_used=is_target, is_held_out=nothing, known=(), known_labels=(), given=given)
 
+    @cached_property
     def fingerprint(self) -> dict[str, Any]:
         """Return hashes of everything that must not change when a run is resumed."""
 
