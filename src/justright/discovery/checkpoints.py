@@ -59,14 +59,14 @@ class Checkpoints:
         files, damaged = self._files(), list[Path]()
         for path in files:
             try:
-                found = _read(path)
+                checkpoint = _read(path)
             except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
                 _log.warning("%s is damaged (%s); using the checkpoint before it", path, error)
                 damaged.append(path)
                 continue
             for each in damaged:  # only now: if all are damaged, the next start must still see them and raise
                 each.rename(each.with_suffix(".damaged"))
-            return found
+            return checkpoint
         if files:
             raise DataError(
                 f"every checkpoint in {self.folder} is damaged",

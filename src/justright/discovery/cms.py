@@ -81,9 +81,9 @@ class CMSLearner(GCDLearner):
         chosen = views["weak"].choose(epoch, MEMORY_STEP, len(self.rows), 2)
         features = features_of(self.backbone, views["weak"], np.tile(self.rows, 2), chosen.ravel())
         with torch.no_grad():
-            seen = torch.from_numpy(features).to(self.memory.device)
+            projections = self.projector(torch.from_numpy(features).to(self.memory.device))
             # rows that are not finite become 0 here; a step that draws such an image raises and names it
-            self.memory.copy_(normalize(self.projector(seen), dim=-1).nan_to_num())
+            self.memory.copy_(normalize(projections, dim=-1).nan_to_num())
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """Both losses of the batch."""
@@ -148,7 +148,7 @@ class ShiftedClusters:
     def best(self, x: Float[Array, "images dim"], k: int, n_neighbors: int, share: float) -> NumberedClusters:
         """Return K clusters after the number of shifts with the highest accuracy on labels; ties: most shifts.
 
-        Stops after two shifts without improvement, or after twenty. Without labels that is after two.
+        Stops after two shifts without improvement, or after twenty. Without labels it stops after two.
         """
         best, n_idle = self.numbered(_Tree(x, self.n_ward, self.seed), k), 0
         for _ in range(MAX_SHIFTS):

@@ -68,9 +68,9 @@ def doubts(
         others = others[others != number]
         if number not in found and size[number] >= LEAST_IMAGES and len(others):
             other, rows = int(others[size[others].argmax()]), by_category[number]
-            who = np.flatnonzero(together[:, number, other])
-            is_there = [members[each, rows] == np.bincount(members[each, rows]).argmax() for each in who]
-            found[number] = Doubt(number, other, tuple(rows[np.all(is_there, axis=0)].tolist()))
+            clusters = members[together[:, number, other]][:, rows]  # in the members that join the two
+            is_in_largest = [each == np.bincount(each).argmax() for each in clusters]
+            found[number] = Doubt(number, other, tuple(rows[np.all(is_in_largest, axis=0)].tolist()))
     return [found[number] for number in sorted(found)]
 
 

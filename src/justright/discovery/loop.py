@@ -128,7 +128,7 @@ class Training:
 
     def _steps(self) -> Iterator[StepMessage]:
         progress, config = self.progress, self.config
-        if progress.epoch == progress.n_epochs:  # its last checkpoint was read
+        if progress.epoch == progress.n_epochs:  # resumed from the last checkpoint
             return
         saved_at = self._timed_at = time.monotonic()
         while progress.epoch < progress.n_epochs:
@@ -157,7 +157,7 @@ class Training:
             progress.records.append({"epoch": epoch, "learning_rate": rate, **means, "seconds": spent})
             self.records.write(progress.records[-1])
             progress.epoch, progress.step, progress.sums = epoch + 1, 0, {}
-            if epoch < n_steady and (why := self._why_enough()):
+            if epoch < n_steady and (why := self._reason_to_end()):
                 progress.n_epochs = n_epochs_with(epoch + 1, progress.n_epochs, config.steady_share)
                 progress.why_fewer = why
                 self._save()  # the decision to stop early is made once
@@ -168,8 +168,8 @@ class Training:
         self.progress.seconds += now - self._timed_at
         self._timed_at = now
 
-    def _why_enough(self) -> str:
-        """Return why the learning rate may start to fall: time is up, or a plateau; empty if it may not."""
+    def _reason_to_end(self) -> str:
+        """Why the learning rate starts to fall early: time is up, or a plateau; empty if it does not."""
         config, progress = self.config, self.progress
         if config.minutes is not None and progress.seconds >= config.steady_share * 60 * config.minutes:
             return TIME_UP
@@ -328,7 +328,7 @@ def stop_if_not_finite(
     bad = [image for each, names in zip(outputs, ids, strict=True) for image in _bad_images(each, names)]
     if bad:
         more = ", ..." if len(bad) > MAX_IDS_SHOWN else ""
-        which = f"{len(bad)} images give such values: {', '.join(bad[:MAX_IDS_SHOWN])}{more}"
+        which = f"nor are the outputs of {len(bad)} images: {', '.join(bad[:MAX_IDS_SHOWN])}{more}"
     else:
         every = [image for names in ids for image in names]
         which = f"the outputs of the network are finite; the batch has {', '.join(every[:MAX_IDS_SHOWN])}, ..."

@@ -1,4 +1,4 @@
-"""muGCD: GCD's representation, then SimGCD's losses with a slow teacher who sees easier views (NeurIPS 2023).
+"""muGCD: GCD's representation, then SimGCD's losses with a slow teacher that sees easier views (NeurIPS 2023).
 
 A reconstruction: the method's code is not public, and some values come from citations of its paper. Each such choice
 is a field of MuGCDConfig, and docs/research/decisions.md gives its source.
@@ -106,8 +106,8 @@ class MuGCDLearner(LearnerWithHeads):
     config: MuGCDConfig
     streams = {"strong": 2, "weak": 1}  # noqa: RUF012
 
-    def __init__(self, *given: Any):
-        super().__init__(*given)
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
         self.student = Student(self.backbone, self.heads)
         self.teacher = MeanTeacher(self.student)
 
@@ -115,12 +115,12 @@ class MuGCDLearner(LearnerWithHeads):
         """Return the transform of a stream; strong views follow the settings."""
         if stream != "strong":
             return super().transform(stream)
-        often, guess = self.config.strong_color, Strong()
+        share, full = self.config.strong_color, Strong()
         return Strong(
             scale=(self.config.strong_area, 1.0),
-            jitter=often * guess.jitter,
-            grayscale=often * guess.grayscale,
-            blur=often * guess.blur,
+            jitter=share * full.jitter,
+            grayscale=share * full.grayscale,
+            blur=share * full.blur,
         )
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
@@ -196,8 +196,8 @@ class MeanTeacher(nn.Module):
             for average, latest in zip(self.network.parameters(), student.parameters(), strict=True):
                 if latest.requires_grad:
                     average.lerp_(latest, 1 - momentum)
-            for held, current in zip(self.network.buffers(), student.buffers(), strict=True):
-                held.copy_(current)
+            for old, new in zip(self.network.buffers(), student.buffers(), strict=True):
+                old.copy_(new)
 
     def train(self, mode: bool = True) -> MeanTeacher:
         """Stay in evaluation mode, also if the parent module switches to training mode."""

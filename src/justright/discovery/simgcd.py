@@ -96,9 +96,9 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
         if self.heads_first is None:
             n_steps = 0 if ends_in_norm else max(MIN_HEAD_STEPS, HEAD_STEPS_PER_CATEGORY * n_categories)
             return replace(self, heads_first=n_steps).fitted(n_images, n_categories, ends_in_norm)
-        made = super().fitted(n_images, n_categories, ends_in_norm)
-        n_warmup = 0 if made.heads_first else max(2, made.n_epochs // 5)  # trained heads need no warm-up
-        return made if made.n_warmup is not None else replace(made, n_warmup=n_warmup)
+        fitted = super().fitted(n_images, n_categories, ends_in_norm)
+        n_warmup = 0 if fitted.heads_first else max(2, fitted.n_epochs // 5)  # trained heads need no warm-up
+        return fitted if fitted.n_warmup is not None else replace(fitted, n_warmup=n_warmup)
 
     def min_steps(self, n_categories: int, ends_in_norm: bool) -> int:
         """Fewer steps if the heads were trained before."""
