@@ -20,7 +20,7 @@ from justright.discovery.configs import KMEANS_FIELDS, PlannedTraining
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import FitInputs, Outputs, trainable_copy
 from justright.discovery.loop import teacher_momentum
-from justright.discovery.simgcd import DiscoveryWithHeads, Heads, LearnerWithHeads, SimGCDConfig
+from justright.discovery.simgcd import Heads, SimGCD, SimGCDConfig, SimGCDLearner
 from justright.features.backbone import Backbone, Stored
 from justright.utils.errors import JustrightError
 from justright.utils.settings import SHARE, Range, number, one_of, setting
@@ -100,7 +100,7 @@ class Student(nn.Module):
         return self.heads(self.backbone.suffix(stored))
 
 
-class MuGCDLearner(LearnerWithHeads):
+class MuGCDLearner(SimGCDLearner):
     """Eq. 6 on two strong views; the teacher's logits of one weak view are the target of both."""
 
     config: MuGCDConfig
@@ -141,7 +141,7 @@ class MuGCDLearner(LearnerWithHeads):
         return super().changing() | {f"teacher.{name}": teacher[name] for name in sorted(students)}
 
 
-class MuGCD(DiscoveryWithHeads):
+class MuGCD(SimGCD):
     """GCD's representation first, then SimGCD's losses with a mean teacher, which also assigns the images."""
 
     name = "mugcd"

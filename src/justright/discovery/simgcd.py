@@ -147,7 +147,7 @@ class Heads(nn.Module):
         self, dim: int, n_categories: int, config: SimGCDConfig, generator: torch.Generator, center: Center = None
     ):
         super().__init__()
-        self.subtracted = center
+        self.subtracted = center  # None: nothing is subtracted, and `center` is 0
         self.register_buffer("center", torch.zeros(dim) if center is None else torch.from_numpy(center))
         self.projector = ProjectionHead(dim, config.hidden_dim, config.out_dim, generator=generator)
         self.classifier = PrototypeClassifier(n_categories, dim, generator)
@@ -162,8 +162,8 @@ class Heads(nn.Module):
         return CategoryAssigner.of_prototypes(self.classifier.prototypes.detach().cpu().numpy(), self.subtracted)
 
 
-class LearnerWithHeads(Learner):
-    """The learner of SimGCD and muGCD: heads and their losses."""
+class SimGCDLearner(Learner):
+    """Eq. 6 on two weak views; the teacher is the network itself, without gradient."""
 
     def __init__(self, backbone: Backbone, config: SimGCDConfig, batches: BalancedBatches, heads: Heads):
         super().__init__(backbone, [batches], config.micro_batch)
@@ -177,6 +177,10 @@ class LearnerWithHeads(Learner):
             centered = torch.from_numpy(features).to(self.heads.center.device) - self.heads.center
             return self.heads.classifier(centered).argmax(dim=-1).cpu().numpy()
 
+    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
+        """Projections and logits of both views."""
+        return self.heads(self.features(stored["weak"], 2))
+
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch; without `teacher_logits` the network is its own teacher."""
         output, config = outputs[0], self.config
@@ -186,16 +190,14 @@ class LearnerWithHeads(Learner):
         return self.losses(*rows, labels[0], weight[0], temperature_teacher=temperature)
 
 
-class SimGCDLearner(LearnerWithHeads):
-    """Eq. 6 on two weak views; the teacher is the network itself, without gradient."""
+class SimGCD(TrainedDiscovery):
+    """Train the last block, a projection head and one prototype per category; prototypes assign the images.
 
-    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
-        """Projections and logits of both views."""
-        return self.heads(self.features(stored["weak"], 2))
+    The heads may be trained alone before the network is tuned.
+    """
 
-
-class DiscoveryWithHeads(TrainedDiscovery):
-    """A method that can train its heads alone before it tunes the network."""
+    name = "simgcd"
+    config_class = SimGCDConfig
 
     @classmethod
     def trainings(cls, config: Any) -> list[PlannedTraining]:
@@ -204,6 +206,12 @@ class DiscoveryWithHeads(TrainedDiscovery):
             return super().trainings(config)
         heads = PlannedTraining(config.for_heads_only(), tuple(SimGCDLearner.streams), "heads")
         return [heads, *super().trainings(config.after_heads())]
+
+    def _learn(self, inputs: FitInputs) -> Learned:
+        heads, config = self._heads(inputs, self.config_)
+        batches = inputs.data.batches(config.batch_size, self.seed)
+        self._train(SimGCDLearner(inputs.backbone, config, batches, heads), inputs, config)
+        return self._by_prototypes(inputs, heads)
 
     def _heads(self, inputs: FitInputs, config: Any) -> tuple[Heads, Any]:
         """Make the heads, and train them alone if `heads_first` is set.
@@ -228,16 +236,3 @@ class DiscoveryWithHeads(TrainedDiscovery):
         assigner = heads.assigner()
         category, _, _ = assigner.assign(inputs.features()[inputs.data.n_labeled :])
         return Learned(assigner, category)
-
-
-class SimGCD(DiscoveryWithHeads):
-    """Train the last block, a projection head and one prototype per category; prototypes assign the images."""
-
-    name = "simgcd"
-    config_class = SimGCDConfig
-
-    def _learn(self, inputs: FitInputs) -> Learned:
-        heads, config = self._heads(inputs, self.config_)
-        batches = inputs.data.batches(config.batch_size, self.seed)
-        self._train(SimGCDLearner(inputs.backbone, config, batches, heads), inputs, config)
-        return self._by_prototypes(inputs, heads)
