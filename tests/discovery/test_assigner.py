@@ -91,7 +91,7 @@ def test_no_images_get_no_categories():
 
 
 def drawn_from(assigner, features, temperature, seed=0):
-    """Labels drawn with the probabilities that a temperature gives."""
+    """Labels drawn with the probabilities at a temperature."""
     scores = assigner.scores(features).astype(np.float64) / temperature
     share = np.exp(scores - scores.max(axis=1, keepdims=True))
     share /= share.sum(axis=1, keepdims=True)
@@ -197,7 +197,7 @@ def test_directions_setting_clusters_in_principal_directions(split, directions, 
         seen = (features - center) @ chosen
     expected = SemiSupKMeans(4, n_init=3, seed=1).fit(seen[rows], given)
     assert learned.labels.tolist() == expected.labels_[len(data.labeled) :].tolist()
-    # the nearest centroid is found again from features as they are
+    # new features are assigned to the nearest centroid
     unit = seen / np.linalg.norm(seen, axis=1, keepdims=True)
     nearest = np.linalg.norm(unit[:, None] - expected.centroids_, axis=2).argmin(axis=1)
     assert learned.assigner.assign(features)[0].tolist() == nearest.tolist()

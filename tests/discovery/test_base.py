@@ -169,11 +169,11 @@ def test_second_fit_starts_from_scratch(split, backbone, bank):
 def test_views_follow_the_seed_only_if_configured(split, backbone, bank, monkeypatch):
     opened = []  # whether the views are plain, and their seed
 
-    def note(*args, transform, seed, **options):
+    def recorded(*args, transform, seed, **options):
         opened.append((transform == "plain", seed))
         return open_views(*args, transform=transform, seed=seed, **options)
 
-    monkeypatch.setattr("justright.discovery.base.open_views", note)
+    monkeypatch.setattr("justright.discovery.base.open_views", recorded)
     for by_seed in (False, True):
         config = config_of("simgcd", n_epochs=1, views_by_seed=by_seed)
         METHODS["simgcd"](N_CATEGORIES, backbone, config, seed=3, bank=bank).fit(split)

@@ -70,19 +70,19 @@ def test_loss_uses_the_memory(split, backbone):
 def test_memory_is_constant_within_an_epoch_and_restored_on_resume(
     split, backbone, bank, uninterrupted, tmp_path, saved_often, monkeypatch
 ):
-    begun, begin = [], CMSLearner.begin_epoch
+    epochs, begin = [], CMSLearner.begin_epoch
 
-    def noted(self, epoch, views):
-        begun.append(epoch)
+    def recorded(self, epoch, views):
+        epochs.append(epoch)
         begin(self, epoch, views)
 
-    monkeypatch.setattr(CMSLearner, "begin_epoch", noted)
+    monkeypatch.setattr(CMSLearner, "begin_epoch", recorded)
     with pytest.raises(Stopped):
-        learned("cms", split, backbone, bank, tmp_path / "cut", progress=stop_after(7))  # the second epoch is under way
+        learned("cms", split, backbone, bank, tmp_path / "cut", progress=stop_after(7))  # in the second epoch
     assert newest(tmp_path / "cut").name == "step-000000007.safetensors"
-    begun.clear()
+    epochs.clear()
     learned("cms", split, backbone, bank, tmp_path / "cut")
-    assert begun == []
+    assert epochs == []
     assert final_bytes(tmp_path / "cut") == final_bytes(uninterrupted("cms").folder)
     assert "network/memory" in final_bytes(tmp_path / "cut")
 

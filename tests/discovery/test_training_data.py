@@ -61,7 +61,7 @@ def test_guide_classes_follow_known_ones_in_separate_batches():
     assert data.known_labels == (8, 9)
     assert data.labels[:5].tolist() == [2, 2, 0, 1, 3]
     assert data.labeled.tolist() == [2, 3]
-    assert data.guides.tolist() == [0, 1]  # 5 weighs nothing, and of guides none is held out
+    assert data.guides.tolist() == [0, 1]  # 5 has weight 0, and no guide is held out
     assert not np.isin(data.batches(100, seed=0).rows(0, n_steps=20), [0, 1, 4]).any()
 
 

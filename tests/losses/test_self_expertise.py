@@ -148,7 +148,7 @@ def test_autocast_does_not_lower_the_precision():
     assert torch.equal(under_autocast, distance_logits(rows, 0.07))
 
 
-def test_the_objective_is_its_losses_in_their_shares():
+def test_objective_is_the_weighted_sum_of_its_losses():
     batch, apart = draw_batch(), apart_by_clusters(LEVELS)
     settings = SelExSettings(supervised_share=0.3, smoothing=0.5)
     total, terms = SelExObjective(settings)(batch.projections, LEVELS, apart, batch.labels, batch.weight)
@@ -171,7 +171,7 @@ def test_the_weight_of_an_unlabeled_image_is_not_read():
     assert totals[0] == totals[1]
 
 
-def test_without_labels_there_is_a_gradient_still():
+def test_gradient_exists_without_labels():
     z = draw_batch().projections
     labels, weight = torch.full((7,), -1), torch.ones(7, dtype=z.dtype)
     found = gradient(lambda rows: SelExObjective()(rows, LEVELS, apart_by_clusters(LEVELS), labels, weight).total, z)

@@ -365,7 +365,7 @@ MAX_COMPARED = 2048  # target images; enough to measure a change of 1 %
 # is_plateau compares the last epochs with as many before them: this share of all epochs, at least this many
 COMPARED_SHARE, MIN_COMPARED = 0.15, 6
 PLATEAU_RATIO = 0.97  # a plateau: the mean change is at least this share of the mean change before
-STILL = 0.005  # or: the mean change is below this share of the images
+FEW_CHANGES = 0.005  # or: the mean change is below this share of the images
 
 
 class Assignments:
@@ -388,4 +388,4 @@ def is_plateau(changes: Sequence[float], n_epochs: int) -> bool:
     if len(changes) < 2 * n:
         return False
     before, now = np.mean(changes[-2 * n : -n]), np.mean(changes[-n:])
-    return bool(now < STILL or now >= PLATEAU_RATIO * before)
+    return bool(now < FEW_CHANGES or now >= PLATEAU_RATIO * before)
