@@ -201,11 +201,11 @@ def test_labeled_target_image_is_seen_once():
     split = Split(labeled, target, NEW, given={contents[2]: 8, contents[0]: 3, others.content_ids()[2]: 9})
     data = TrainingData.of(split, held_out_share=0.5)
     assert data.given.tolist() == [-1, 1, 0, -1, 2]
-    assert data.unlabeled.tolist() == [4, 7, 8], "the last one is given, but no labeled image here: it trains unlabeled"
+    assert data.unlabeled.tolist() == [4, 7, 8], "the last one has a given label but is no labeled image"
     assert not set(data.seen.tolist()) & {5, 6}
     assert data.of_target(np.array([5, 5, 5])).tolist() == [5, 1, 0, 5, 5]
     assert data.without_labels().given.tolist() == [-1] * 5
     assert len(data.without_labels().unlabeled) == 5
     dropped = TrainingData.of(split, np.array([1.0, 1, 0, 1]))
-    assert dropped.given.tolist() == [-1, -1, 0, -1, 1], "a class without weight is none that an image can be of"
+    assert dropped.given.tolist() == [-1, -1, 0, -1, 1], "given labels of a class of weight 0 are ignored"
     assert 5 in dropped.unlabeled

@@ -133,8 +133,8 @@ def test_weight_0_removes_the_anchor_but_not_its_pairs():
     moved = z.clone()
     moved[:, 0] = -moved[:, 0]
     changed = loss.per_image(moved, labels) != values
-    assert changed[:, 3].all(), "its class still sees it as a positive"
-    assert changed[:, 2].all(), "another class still sees it as a negative"
+    assert changed[:, 3].all(), "still a positive of its class"
+    assert changed[:, 2].all(), "still a negative of another class"
     assert gradient(loss, z, labels, weight)[:, 0].abs().sum() > 0
 
 

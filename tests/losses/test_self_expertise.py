@@ -31,7 +31,7 @@ def log_softmax_as_loops(rows, i, temperature):
 
 
 def sup_contrastive_as_loops(rows, classes, weight, temperature):
-    """Rows of images without a class take no part."""
+    """Over rows of images with a class only."""
     kept = [i for i, class_ in enumerate(classes) if class_ != -1]
     rows, classes, weight = ([each[i] for i in kept] for each in (rows, classes, weight))
     total = 0.0
@@ -126,7 +126,7 @@ def test_images_beyond_the_reach_are_apart():
 
 
 def test_large_features_are_all_apart():
-    """What the public code does: its distances are of long features, its radii of unit ones."""
+    """As in the public code: distances of features as they are, radii of unit features."""
     features = draw_batch().projections
     reach = torch.full((2, 7), 1.0)
     assert 0 < (apart_by_reach(0.3 * features, reach) > 0).sum() < 14 * 13

@@ -302,7 +302,8 @@ class TrainedDiscovery(Discovery):
             part: subfolder for its checkpoints and metrics.
             more: further values that must not change when a run is resumed.
         """
-        data, folder = inputs.data, None if self.folder is None else self.folder / part
+        data = inputs.data
+        folder = None if self.folder is None else self.folder / part
         learner.guide = self._guide(inputs, config)
         options: dict[str, Any] = {"views": config.views, "precision": config.bank_precision}
         options["seed"] = self.seed if config.views_by_seed else 0
@@ -326,7 +327,7 @@ class TrainedDiscovery(Discovery):
         learner.to(self.backbone.device)
         if learner.is_tuned:
             inputs.forget_features()
-        # a plateau is looked for only where an epoch costs much more than looking
+        # without the network an epoch is so short that a search for a plateau would cost more
         plain = inputs.plain if learner.is_tuned else None
         training = Training(learner, views, data, config, folder, made_with, plain, self.tensorboard)
         training.run(f"training {self.name}" if learner.is_tuned else f"training the heads of {self.name}")
