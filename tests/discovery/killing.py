@@ -22,10 +22,10 @@ from justright.discovery import checkpoints, loop
 from justright.discovery.checkpoints import EpochRecords
 from justright.features import bank, views
 
-FEW = [("building", 49), ("step", 7), ("recorded", 1), ("saving", 2)]
+FEW = [("building", 49), ("step", 7), ("recorded", 2), ("saving", 2)]
 """The event at which a process is killed, and its number among the events of this kind since the process started."""
 
-MANY = [*FEW, ("step", 2), ("saving", 1), ("recording", 1), ("step", 8), ("step", 1)]
+MANY = [*FEW, ("step", 2), ("saving", 1), ("recording", 2), ("step", 8), ("step", 1)]
 
 MOMENTS = {"gcd": FEW, "xcon": FEW, "simgcd": MANY, "mugcd": FEW * 2, "cms": FEW, "selex": FEW}
 """By method; muGCD is killed in its first stage, then in its second. All methods use the same loop."""
@@ -50,13 +50,13 @@ def arm(what, number):
             if next(counts) == number:
                 kill_self()  # the file is there under its temporary name only
 
-    def record_or_killed(records, record):
+    def record_or_killed(file, records):  # the first call is at the start of a training
         is_due = next(counts) == number
         if is_due and what == "recording":
-            with records.path.open("a") as file:
-                file.write('{"epoch": 1, "loss": 0.4')
+            with file.path.open("a") as opened:
+                opened.write('{"epoch": 1, "loss": 0.4')
             kill_self()
-        write(records, record)
+        write(file, records)
         if is_due:
             kill_self()
 

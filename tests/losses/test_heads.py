@@ -63,9 +63,7 @@ def test_agrees_with_three_layers_written_as_loops():
     network = head().double()
     with torch.no_grad():
         for parameter in network.parameters():
-            parameter.normal_(
-                generator=torch.Generator().manual_seed(1)
-            )  # larger than the initial ones
+            parameter.normal_(generator=torch.Generator().manual_seed(1))  # larger than the initial ones
     feature = torch.randn(1, 6, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     assert network(feature)[0].tolist() == pytest.approx(head_as_loops(network, feature[0].tolist()), rel=1e-10)
 

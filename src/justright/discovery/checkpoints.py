@@ -139,22 +139,15 @@ class EpochRecords:
         self.path = folder / "metrics.jsonl" if folder and Processes().is_first else None
         self.curves = expect_tensorboard()(str(self.path.parent / "tensorboard")) if self.path and tensorboard else None
 
-    def write(self, record: Mapping[str, Any]) -> None:
-        """Add the record of an epoch."""
-        if self.path is None:
+    def write(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Write the records of all epochs so far. Lines of epochs that are trained again after a kill disappear."""
+        if self.path is None or not (records or self.path.exists()):
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
-        if self.curves is not None:
-            for name in record.keys() - {"epoch"}:
-                self.curves.add_scalar(name, record[name], record["epoch"])
+        write_text(self.path, "".join(f"{json.dumps(record)}\n" for record in records))
+        if self.curves is not None and records:
+            for name in records[-1].keys() - {"epoch"}:
+                self.curves.add_scalar(name, records[-1][name], records[-1]["epoch"])
             self.curves.flush()
-
-    def begin_with(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Rewrite metrics.jsonl with the records of a checkpoint; later epochs are trained and recorded again."""
-        if self.path is not None and (records or self.path.exists()):
-            write_text(self.path, "".join(f"{json.dumps(record)}\n" for record in records))
 
 
 def expect_tensorboard() -> Any:

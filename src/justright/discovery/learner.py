@@ -213,7 +213,7 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
     """
     if size is None or len(stored[0]) <= size:
         return chunked_suffix(backbone, stored)
-    chunks = zip(*(part.split(size) for part in stored), strict=True)
+    chunks = zip(*(torch.split(part, size) for part in stored), strict=True)
     return torch.cat([checkpoint(lambda *each: backbone.suffix(each), *chunk, use_reentrant=False) for chunk in chunks])
 
 

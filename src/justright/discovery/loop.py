@@ -110,6 +110,7 @@ class Training:
     def run(self, what: str) -> None:
         """Train to the last epoch, resuming from a checkpoint."""
         self._resume()
+        self.records.write(self.progress.records)
         n_left = self.progress.n_epochs * self.n_steps - self._n_done
         for _ in track(self._steps(), n_left, what):
             pass
@@ -155,7 +156,7 @@ class Training:
             progress.seconds = self.processes.of_first(progress.seconds, self.device)
             spent = progress.seconds - sum(record["seconds"] for record in progress.records)
             progress.records.append({"epoch": epoch, "learning_rate": rate, **means, "seconds": spent})
-            self.records.write(progress.records[-1])
+            self.records.write(progress.records)
             progress.epoch, progress.step, progress.sums = epoch + 1, 0, {}
             if epoch < n_steady and (why := self._reason_to_end()):
                 progress.n_epochs = n_epochs_with(epoch + 1, progress.n_epochs, config.steady_share)
@@ -246,7 +247,6 @@ class Training:
         # in turn: the first process renames damaged files
         saved = None if self.checkpoints is None else self.processes.in_turn(self.checkpoints.load)
         if saved is None:
-            self.records.begin_with([])
             return
         check_same_settings(saved.state["made_with"], self.made_with, self.folder or Path())
         self.progress = Progress(**saved.state["progress"])
@@ -261,7 +261,6 @@ class Training:
         if self.assignments is not None and ASSIGNED in saved.tensors:
             self.assignments.categories = saved.tensors[ASSIGNED].numpy()
         self.scaler.load_state_dict(saved.state["scaler"])
-        self.records.begin_with(self.progress.records)
 
 
 def learning_rate(epoch: int, n_epochs: int, base: float, floor_share: float, n_steady: int = 0) -> float:
