@@ -1,4 +1,4 @@
-"""What tests of discovery share: a tiny split and a tiny backbone. Threads would only wait for each other."""
+"""Fixtures of the tests of discovery: a tiny split and a tiny backbone. One thread is faster than several here."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ def backbone():
 
 @pytest.fixture(scope="session")
 def bank(tmp_path_factory):
-    """One place for all view banks: the same images give the same bank."""
+    """One folder for all view banks: tests with the same images share a bank."""
     return tmp_path_factory.mktemp("banks")
 
 
 @pytest.fixture(scope="session")
 def uninterrupted(split, backbone, bank, tmp_path_factory):
-    """Trainings that nothing disturbs, each done once for all tests that compare with it or go on from a copy."""
-    known: dict[str, FinishedTraining] = {}
+    """Uninterrupted trainings, each done once for all tests that compare with it or resume from a copy."""
+    finished: dict[str, FinishedTraining] = {}
 
-    def find(name, *, guided=False, copy_to=None, **more):
+    def training(name, *, guided=False, copy_to=None, **more):
         key = repr((name, guided, sorted(more.items())))
-        if key not in known:
-            folder = tmp_path_factory.mktemp("left-alone")
+        if key not in finished:
+            folder = tmp_path_factory.mktemp("uninterrupted")
             method = learned(name, guided_split() if guided else split, backbone, bank, folder, **more)
-            known[key] = FinishedTraining(folder, method)
-        found = known[key]
+            finished[key] = FinishedTraining(folder, method)
+        result = finished[key]
         if copy_to is None:
-            return found
-        shutil.copytree(found.folder, copy_to, dirs_exist_ok=True)
-        return FinishedTraining(copy_to, found.method)
+            return result
+        shutil.copytree(result.folder, copy_to, dirs_exist_ok=True)
+        return FinishedTraining(copy_to, result.method)
 
-    return find
+    return training
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
-"""Two trainings by two processes, one left alone, and one whose second process is killed once.
+"""Two trainings by two processes: one uninterrupted, and one whose second process is killed once.
 
-The processes are started, watched and started again by what torchrun calls, which forks them here: a fresh interpreter
-for each would only import torch once more.
+The launcher of torchrun starts, watches and restarts the processes. It forks them here, because a fresh interpreter for
+each would have to import torch again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def train(root):
 
     with joined_processes("cpu") as processes:
         split, backbone = drawn_split(), backbone_of_noise()
-        learned("simgcd", split, backbone, root / "banks", root / "calm", **SETTINGS)
+        learned("simgcd", split, backbone, root / "banks", root / "uninterrupted", **SETTINGS)
         model = learned("simgcd", split, backbone, root / "banks", root / "killed", progress=track, **SETTINGS)
         (root / f"labels-{processes.rank}.txt").write_text(repr(model.labels_.tolist()))
         (root / f"steps-{attempt}-{processes.rank}.txt").write_text(str(n_done))

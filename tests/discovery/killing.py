@@ -1,6 +1,6 @@
 """Trainings that are killed with SIGKILL at chosen moments, each in a process of its own.
 
-Run as a program, it trains every method once undisturbed and once killed again and again. Its children are forked
+Run as a program, it trains every method once without interruption and once with many kills. Its children are forked
 before torch has any thread, so that torch is imported only once.
 """
 
@@ -22,19 +22,19 @@ from justright.discovery import checkpoints, loop
 from justright.discovery.checkpoints import EpochRecords
 from justright.features import bank, views
 
-FEW = [("building", 49), ("step", 7), ("recorded", 1), ("saving", 2)]
-"""What a process is at when it is killed, and the how manieth of its kind since its start."""
+FEW = [("building", 49), ("step", 7), ("recorded", 2), ("saving", 2)]
+"""The event at which a process is killed, and its number among the events of this kind since the process started."""
 
-MANY = [*FEW, ("step", 2), ("saving", 1), ("recording", 1), ("step", 8), ("step", 1)]
+MANY = [*FEW, ("step", 2), ("saving", 1), ("recording", 2), ("step", 8), ("step", 1)]
 
 MOMENTS = {"gcd": FEW, "xcon": FEW, "simgcd": MANY, "mugcd": FEW * 2, "cms": FEW, "selex": FEW}
-"""By method; muGCD is killed in its first stage, then in its second. All of them run the same loop."""
+"""By method; muGCD is killed in its first stage, then in its second. All methods use the same loop."""
 
 DELAY = 0.2
-"""Seconds after which one more process is killed, wherever it is."""
+"""Seconds after which one more process is killed, at any event."""
 
 
-def die():
+def kill_self():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -44,39 +44,39 @@ def arm(what, number):
     replacing, write = checkpoints.replacing, EpochRecords.write
 
     @contextmanager
-    def replacing_or_dying(path):
+    def replacing_or_killed(path):
         with replacing(path) as temporary:
             yield temporary
             if next(counts) == number:
-                die()  # the file is there under its temporary name only
+                kill_self()  # the file is there under its temporary name only
 
-    def record_and_die(records, record):
+    def record_or_killed(file, records):  # the first call is at the start of a training
         is_due = next(counts) == number
         if is_due and what == "recording":
-            with records.path.open("a") as file:
-                file.write('{"epoch": 1, "loss": 0.4')
-            die()
-        write(records, record)
+            with file.path.open("a") as opened:
+                opened.write('{"epoch": 1, "loss": 0.4')
+            kill_self()
+        write(file, records)
         if is_due:
-            die()
+            kill_self()
 
-    def track(steps, total, said):
+    def track(steps, total, name):
         for step in steps:
             yield step
-            if said.startswith("computing" if what == "building" else "training") and next(counts) == number:
-                die()
+            if name.startswith("computing" if what == "building" else "training") and next(counts) == number:
+                kill_self()
 
     if what == "saving":
-        checkpoints.replacing = replacing_or_dying
+        checkpoints.replacing = replacing_or_killed
     elif what in ("recording", "recorded"):
-        EpochRecords.write = record_and_die
+        EpochRecords.write = record_or_killed
     else:
         return {"progress": track}
     return {}
 
 
 def train(name, root, given, n_threads, moment=None):
-    """Train on into root; a checkpoint comes every few steps, by a clock that ticks when it is asked."""
+    """Train into root, with a checkpoint every few steps: the clock advances by 1 at each call."""
     ticks = count()
     loop.time = type("Clock", (), {"monotonic": staticmethod(lambda: float(next(ticks)))})
     loop.CHECKPOINT_SECONDS = 3.5
@@ -103,10 +103,10 @@ def wait(pid):
 
 
 def kill_and_resume(name, root, given):
-    assert wait(in_a_child(train, name, root / "undisturbed", given, 3)) == 0
+    assert wait(in_a_child(train, name, root / "uninterrupted", given, 3)) == 0
     for moment in MOMENTS[name]:
         ended = wait(in_a_child(train, name, root / "killed", given, 1, moment))
-        assert ended == -signal.SIGKILL, f"{moment} never came"
+        assert ended == -signal.SIGKILL, f"not killed at {moment}"
     pid = in_a_child(train, name, root / "killed", given, 1)
     time.sleep(DELAY)
     os.kill(pid, signal.SIGKILL)

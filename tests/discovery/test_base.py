@@ -97,6 +97,12 @@ def test_outliers_fit_no_category(split, backbone, bank):
     assert method.predict(split.unlabeled, neither=0.2).is_neither.mean() == pytest.approx(0.2, abs=0.1)
 
 
+@pytest.mark.parametrize("share", [-0.1, 1.0])
+def test_predict_rejects_an_invalid_share_of_no_category(share, split, uninterrupted):
+    with pytest.raises(DataError, match="below 1"):
+        uninterrupted("kmeans").method.predict(split.unlabeled, neither=share)
+
+
 def test_clusters_do_not_depend_on_the_order_of_labeled_images(split, backbone, bank):
     order = np.random.default_rng(0).permutation(len(split.labeled))
     shuffled = Split(split.labeled.take(order), split.unlabeled, split.classes)
@@ -163,11 +169,11 @@ def test_second_fit_starts_from_scratch(split, backbone, bank):
 def test_views_follow_the_seed_only_if_configured(split, backbone, bank, monkeypatch):
     opened = []  # whether the views are plain, and their seed
 
-    def note(*args, transform, seed, **options):
+    def recorded(*args, transform, seed, **options):
         opened.append((transform == "plain", seed))
         return open_views(*args, transform=transform, seed=seed, **options)
 
-    monkeypatch.setattr("justright.discovery.base.open_views", note)
+    monkeypatch.setattr("justright.discovery.base.open_views", recorded)
     for by_seed in (False, True):
         config = config_of("simgcd", n_epochs=1, views_by_seed=by_seed)
         METHODS["simgcd"](N_CATEGORIES, backbone, config, seed=3, bank=bank).fit(split)

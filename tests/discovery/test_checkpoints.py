@@ -132,10 +132,10 @@ def test_load_rejects_other_formats(tmp_path):
 
 def test_changed_settings_are_listed():
     before = {"seed": 0, "config": {"rate": 0.1, "same": 1}, "gone": True}
-    now = {"seed": 0, "config": {"rate": 0.2, "same": 1}, "come": None, "more": "x"}
-    with pytest.raises(DataError) as refused:
+    now = {"seed": 0, "config": {"rate": 0.2, "same": 1}, "new": None, "more": "x"}
+    with pytest.raises(DataError) as raised:
         check_same_settings(before, now, Path("runs/a"))
-    message = str(refused.value)
+    message = str(raised.value)
     assert "runs/a was trained with other settings" in message
     assert "config.rate: 0.1 before, 0.2 now" in message
     assert "gone: True before, None now" in message
@@ -180,7 +180,7 @@ import os, signal, sys
 from pathlib import Path
 import torch
 from justright.discovery.checkpoints import write_tensors
-os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)  # when all is written and nothing renamed yet
+os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)  # when everything is written and nothing renamed yet
 write_tensors(Path(sys.argv[1]) / "some.safetensors", {"a": torch.ones(3)})
 """
 

@@ -14,8 +14,7 @@ from tests.discovery.tiny import (
 )
 
 from justright.data import merge_pool
-from justright.discovery import cms
-from justright.discovery.cms import MEMORY_STEP, CMSConfig, CMSLearner
+from justright.discovery.cms import MEMORY_STEP, CMSConfig, CMSLearner, ShiftedClusters
 from justright.features.bank import open_views
 from justright.losses import CMSObjective
 from justright.runs.problem import OWN, Problem
@@ -71,19 +70,19 @@ def test_loss_uses_the_memory(split, backbone):
 def test_memory_is_constant_within_an_epoch_and_restored_on_resume(
     split, backbone, bank, uninterrupted, tmp_path, saved_often, monkeypatch
 ):
-    begun, begin = [], CMSLearner.begin_epoch
+    epochs, begin = [], CMSLearner.begin_epoch
 
-    def noted(self, epoch, views):
-        begun.append(epoch)
+    def recorded(self, epoch, views):
+        epochs.append(epoch)
         begin(self, epoch, views)
 
-    monkeypatch.setattr(CMSLearner, "begin_epoch", noted)
+    monkeypatch.setattr(CMSLearner, "begin_epoch", recorded)
     with pytest.raises(Stopped):
-        learned("cms", split, backbone, bank, tmp_path / "cut", progress=stop_after(7))  # the second epoch is under way
+        learned("cms", split, backbone, bank, tmp_path / "cut", progress=stop_after(7))  # in the second epoch
     assert newest(tmp_path / "cut").name == "step-000000007.safetensors"
-    begun.clear()
+    epochs.clear()
     learned("cms", split, backbone, bank, tmp_path / "cut")
-    assert begun == []
+    assert epochs == []
     assert final_bytes(tmp_path / "cut") == final_bytes(uninterrupted("cms").folder)
     assert "network/memory" in final_bytes(tmp_path / "cut")
 
@@ -114,15 +113,14 @@ def test_new_images_join_the_nearest_feature_centroid(by, split, backbone, bank)
     assert set(method.labels_.tolist()) <= set(range(5))
 
 
-def test_features_or_projections_are_clustered(split, backbone, bank, monkeypatch):
-    seen, by_shifted_clusters = [], cms.by_shifted_clusters
+@pytest.mark.parametrize(("by", "dim"), [("features", 12), ("projections", 8)])
+def test_features_or_projections_are_clustered(by, dim, split, backbone, bank, monkeypatch):
+    shapes, best = [], ShiftedClusters.best
 
-    def noted(data, features, shown, *more):
-        seen.append((features, shown))
-        return by_shifted_clusters(data, features, shown, *more)
+    def recorded(self, x, *more):
+        shapes.append(x.shape)
+        return best(self, x, *more)
 
-    monkeypatch.setattr(cms, "by_shifted_clusters", noted)
-    learned("cms", split, backbone, bank, n_epochs=1)
-    learned("cms", split, backbone, bank, n_epochs=1, cluster_by="projections")
-    assert seen[0][1] is seen[0][0]
-    assert seen[1][1].shape == (40, 8)
+    monkeypatch.setattr(ShiftedClusters, "best", recorded)
+    learned("cms", split, backbone, bank, n_epochs=1, cluster_by=by)
+    assert shapes == [(40, dim)]

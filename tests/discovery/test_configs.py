@@ -85,7 +85,7 @@ def with_setting(name):
 def test_invalid_settings_are_rejected_with_valid_ones(name, value):
     for config in with_setting(name):
         wrong = copy.copy(config)
-        object.__setattr__(wrong, name, value)  # the type checker of the test run would come first
+        object.__setattr__(wrong, name, value)  # a constructor call would be rejected by the type checker of the tests
         with pytest.raises(JustrightError, match=f"(?s){name} is .*Expected: "):
             check_ranges(wrong)
 

@@ -20,7 +20,7 @@ def run_of(cluster, n_categories=5, confidence=0.5, known=KNOWN, ids=None):
     return Predictions(index, cluster, sure, np.zeros(len(cluster), bool), category_names(known, n_categories))
 
 
-def test_renamed_clusters_agree_fully():
+def test_renumbered_clusters_agree_fully():
     first = np.array([0, 1, 2, 2, 3, 3, 4, 4])
     other = np.array([0, 1, 4, 3, 2])[np.array([0, 1, 3, 3, 2, 2, 4, 4])]  # new clusters under other numbers
     found = consensus([run_of(first), run_of(other), run_of(first)])
@@ -46,7 +46,7 @@ def test_tie_goes_to_the_higher_confidence():
 
 
 def test_known_classes_are_never_matched_to_new_clusters():
-    # the second run calls all dogs a new cluster: matched freely, that cluster would be "dog"
+    # in the second run all dogs are a new cluster, which an unconstrained matching would take for class dog
     first, second = np.array([0, 0, 1, 1, 1, 2, 2]), np.array([0, 0, 3, 3, 3, 2, 2])
     found = consensus([run_of(first, 4), run_of(second, 4)])
     assert set(found.agreement[2:5]) == {0.5}

@@ -110,7 +110,7 @@ def test_no_images_have_no_doubts():
 
 
 def answer_of(category, member, n_labeled) -> JointAnswer:
-    """An answer of which only the clusterings matter, all members the same."""
+    """A joint answer whose clusterings are all the same; its other parts do not matter."""
     nothing = np.zeros((2, 1), np.float32)
     view, n = PrincipalView(np.zeros(1, np.float32), np.ones((1, 1), np.float32)), len(category)
     clusters = CategoryShapes(np.ones(2), np.ones(2), np.bincount(category[n_labeled:], minlength=2), 1)

@@ -24,14 +24,14 @@ def test_terms_and_images_are_named():
     with pytest.raises(DivergedError) as stopped:
         stop_if_not_finite(parts, [{"x": rows}, {"y": other}], [["a", "b", "c"], ["d", "e"]], "epoch 2", Path("x"))
     message = str(stopped.value)
-    assert message.startswith("bad is not finite in epoch 2; 2 images give such values: c, d.")
+    assert message.startswith("bad is not finite in epoch 2; nor are the outputs of 2 images: c, d.")
     assert "checkpoint" not in message  # there is none yet
 
 
 def test_long_list_of_images_is_truncated():
     rows = torch.full((2, 20, 1), torch.nan)
     parts = LossParts(torch.tensor(torch.inf), {"a": FINITE})
-    with pytest.raises(DivergedError, match=r"loss is not finite .* 20 images give such values: .*, \.\.\.") as stopped:
+    with pytest.raises(DivergedError, match=r"loss is not finite .* outputs of 20 images: .*, \.\.\.") as stopped:
         stop_if_not_finite(parts, [{"x": rows}], [[f"image{number:02}" for number in range(20)]], "epoch 1", None)
     assert f"image{MAX_IDS_SHOWN - 1:02}, ..." in str(stopped.value)
 

@@ -43,7 +43,7 @@ def test_labels_are_clusters_of_tuned_features(split, backbone, bank):
     centroids = method.assigner_.vectors
     unit = method.features_ / np.linalg.norm(method.features_, axis=1, keepdims=True)
     nearest = np.linalg.norm(unit[:, None] - centroids, axis=2).argmin(axis=1)
-    assert (method.labels_ == nearest).mean() > 0.85  # the last round of k-means may have moved a centroid after it
+    assert (method.labels_ == nearest).mean() > 0.85  # k-means may move a centroid after the last assignment
     assert (method.confidence_[method.labels_ != nearest] == 0).all()
 
 

@@ -60,7 +60,7 @@ def test_heads_use_evenly_spaced_images(split, monkeypatch):
 def test_heads_train_before_the_network(name, split, backbone, bank, uninterrupted, tmp_path, few_epochs):
     learned(name, split, backbone, bank, tmp_path, heads_first=10)
     alone = load_file(newest(tmp_path / "heads"))
-    assert not [each for each in alone if "backbone." in each], "the network stays as it is"
+    assert not [each for each in alone if "backbone." in each], "the network does not change"
     assert any(each.startswith("network/heads.") for each in alone)
     folder, plain = uninterrupted(name)
     assert not (folder / "heads").exists()
@@ -70,7 +70,7 @@ def test_heads_train_before_the_network(name, split, backbone, bank, uninterrupt
 
 
 def test_heads_trained_alone_find_clusters(split, backbone, bank):
-    """With nothing tuned afterwards, prototypes lie where images are: more of one category agree than by chance."""
+    """Without tuning afterwards, the best cosine of each image with a prototype is higher than at random."""
     still = {"learning_rate": 0.1, "backbone_share": 0.0, "n_epochs": 1, "n_steps": 1}
     before = learned("simgcd", split, backbone, bank, heads_first=0, **still)
     after = learned("simgcd", split, backbone, bank, heads_first=100, **still)

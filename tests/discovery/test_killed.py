@@ -12,10 +12,10 @@ def test_repeatedly_killed_training_is_byte_identical(tmp_path):
     done = Program("-m", "tests.discovery.killing", tmp_path).end()
     assert done.code == 0, done.err
     for name in TRAINED:
-        killed, undisturbed = tmp_path / name / "killed", tmp_path / name / "undisturbed"
+        killed, uninterrupted = tmp_path / name / "killed", tmp_path / name / "uninterrupted"
         for stage in ["run", "run/stage1"] if name == "mugcd" else ["run"]:
-            assert final_bytes(killed / stage) == final_bytes(undisturbed / stage), f"{name}, {stage}"
-            assert records(killed / stage) == records(undisturbed / stage)
+            assert final_bytes(killed / stage) == final_bytes(uninterrupted / stage), f"{name}, {stage}"
+            assert records(killed / stage) == records(uninterrupted / stage)
             assert [record["epoch"] for record in records(killed / stage)] == [0, 1, 2]
-            assert not list((killed / stage / "checkpoint").glob(".*"))  # nothing half-written stays
-        assert contents(killed / "model") == contents(undisturbed / "model")
+            assert not list((killed / stage / "checkpoint").glob(".*"))  # no temporary files are left
+        assert contents(killed / "model") == contents(uninterrupted / "model")

@@ -113,9 +113,9 @@ def test_chunks_keep_features_and_gradients(size, backbone):
     expected = backbone.suffix(stored)
     found = in_chunks(backbone, stored, size)
     torch.testing.assert_close(found, expected)
-    wanted = torch.autograd.grad(expected.pow(3).sum(), parameters)
-    given = torch.autograd.grad(found.pow(3).sum(), parameters)
-    for one, other in zip(given, wanted, strict=True):
+    expected_gradients = torch.autograd.grad(expected.pow(3).sum(), parameters)
+    gradients = torch.autograd.grad(found.pow(3).sum(), parameters)
+    for one, other in zip(gradients, expected_gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 

@@ -37,20 +37,20 @@ from justright.features.bank import ViewBank
 from justright.features.views import FreshViews
 from justright.utils.errors import DataError
 
-CALM = {"learning_rate": 0.01}
+LOW_RATE = {"learning_rate": 0.01}
 
 
 @pytest.fixture
 def trainings(monkeypatch):
-    """Every training that is made, none of which runs."""
-    made = []
+    """All trainings that are created; none of them runs."""
+    created = []
 
-    class Kept(Training):
+    class Recorded(Training):
         def run(self, what):
-            made.append(self)
+            created.append(self)
 
-    monkeypatch.setattr(base, "Training", Kept)
-    return made
+    monkeypatch.setattr(base, "Training", Recorded)
+    return created
 
 
 def damage(path, how):
@@ -69,22 +69,22 @@ def test_damaged_newest_checkpoint_falls_back_to_the_previous_one(
 ):
     whole = uninterrupted(name).folder
     with pytest.raises(Stopped):
-        learned(name, split, backbone, bank, tmp_path / "hurt", progress=stop_after(8))
-    hurt = tmp_path / "hurt" / "stage1" if name == "mugcd" else tmp_path / "hurt"
-    damage(newest(hurt), how)
+        learned(name, split, backbone, bank, tmp_path / "damaged", progress=stop_after(8))
+    folder = tmp_path / "damaged" / "stage1" if name == "mugcd" else tmp_path / "damaged"
+    damage(newest(folder), how)
     with caplog.at_level(logging.WARNING):
-        learned(name, split, backbone, bank, tmp_path / "hurt")
+        learned(name, split, backbone, bank, tmp_path / "damaged")
     assert "step-000000008.safetensors is damaged" in caplog.text
     assert "using the checkpoint before it" in caplog.text
-    assert final_bytes(tmp_path / "hurt") == final_bytes(whole)
-    assert records(tmp_path / "hurt") == records(whole)
+    assert final_bytes(tmp_path / "damaged") == final_bytes(whole)
+    assert records(tmp_path / "damaged") == records(whole)
 
 
 def test_two_damaged_checkpoints_raise(split, backbone, bank, tmp_path, saved_often):
     learned("gcd", split, backbone, bank, tmp_path)
     for path in (tmp_path / "checkpoint").glob("step-*"):
         damage(path, "truncated")
-    for _ in range(2):  # nor at a second try
+    for _ in range(2):  # the second call raises as well
         with pytest.raises(DataError, match=r"(?s)every checkpoint in .* is damaged.*delete the folder"):
             learned("gcd", split, backbone, bank, tmp_path)
 
@@ -104,9 +104,9 @@ def test_two_damaged_checkpoints_raise(split, backbone, bank, tmp_path, saved_of
 )
 def test_resume_rejects_changed_settings(changed, message, split, backbone, bank, uninterrupted, tmp_path):
     uninterrupted("simgcd", n_epochs=1, copy_to=tmp_path)
-    with pytest.raises(DataError, match="was trained with other settings") as refused:
+    with pytest.raises(DataError, match="was trained with other settings") as raised:
         learned("simgcd", split, backbone, bank, tmp_path, n_epochs=1, **changed)
-    assert message in str(refused.value)
+    assert message in str(raised.value)
 
 
 def test_resume_rejects_other_images_or_backbone(split, backbone, bank, uninterrupted, tmp_path):
@@ -140,12 +140,12 @@ def test_finished_training_does_not_run_again(split, backbone, bank, uninterrupt
 def test_resume_drops_damaged_lines_of_metrics(split, backbone, bank, uninterrupted, tmp_path, saved_often):
     whole = uninterrupted("gcd").folder
     with pytest.raises(Stopped):
-        learned("gcd", split, backbone, bank, tmp_path / "torn", progress=stop_after(7))  # in the second epoch
-    path = tmp_path / "torn" / "metrics.jsonl"
+        learned("gcd", split, backbone, bank, tmp_path / "cut", progress=stop_after(7))  # in the second epoch
+    path = tmp_path / "cut" / "metrics.jsonl"
     path.write_text(path.read_text() + '{"epoch": 1, "loss": 2.5}\n\0\0\0\n{"epoch": 1, "learning_r')
-    learned("gcd", split, backbone, bank, tmp_path / "torn")
-    assert records(tmp_path / "torn") == records(whole)
-    assert [list(record) for record in records(tmp_path / "torn")] == [list(record) for record in records(whole)]
+    learned("gcd", split, backbone, bank, tmp_path / "cut")
+    assert records(tmp_path / "cut") == records(whole)
+    assert [list(record) for record in records(tmp_path / "cut")] == [list(record) for record in records(whole)]
 
 
 def test_metrics_without_checkpoint_start_over(split, backbone, bank, tmp_path):
@@ -157,10 +157,10 @@ def test_metrics_without_checkpoint_start_over(split, backbone, bank, tmp_path):
 
 
 @pytest.fixture
-def poisoned(monkeypatch):
-    """Makes the weak views of one row NaN."""
+def make_row_nan(monkeypatch):
+    """A function that makes the weak views of a row NaN."""
 
-    def poison(row):
+    def make_nan(row):
         batch = ViewBank.batch
 
         def with_nan(self, rows, views):
@@ -171,16 +171,16 @@ def poisoned(monkeypatch):
 
         monkeypatch.setattr(ViewBank, "batch", with_nan)
 
-    return poison
+    return make_nan
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_non_finite_image_stops_training_and_is_named(name, split, backbone, bank, tmp_path, saved_often, poisoned):
+def test_non_finite_image_stops_training_and_is_named(name, split, backbone, bank, tmp_path, saved_often, make_row_nan):
     data = data_of(split)
     n_before = 3
     batches = data.batches(8, seed=0).rows(0)
     row = next(row for row in batches[n_before] if row not in batches[:n_before])
-    poisoned(row)
+    make_row_nan(row)
     folder = tmp_path / "stage1" if name == "mugcd" else tmp_path
     with pytest.raises(DivergedError) as stopped:
         learned(name, split, backbone, bank, tmp_path, batch_size=8)
@@ -207,17 +207,17 @@ def trained_until_an_infinite_gradient(name, step, split, backbone, bank, folder
     seen, methods = [], []
     fit = base.TrainedDiscovery.fit
 
-    def remembered(self, *arguments, **options):
+    def recorded(self, *arguments, **options):
         methods.append(self)
         return fit(self, *arguments, **options)
 
-    def spoil(self, parameters):
+    def make_infinite(self, parameters):
         seen.append(1)
         if len(seen) == step:
             parameters[0].grad[0] = torch.inf
 
-    monkeypatch.setattr(base.TrainedDiscovery, "fit", remembered)
-    monkeypatch.setattr(Processes, "sum_gradients", spoil)
+    monkeypatch.setattr(base.TrainedDiscovery, "fit", recorded)
+    monkeypatch.setattr(Processes, "sum_gradients", make_infinite)
     with pytest.raises(DivergedError, match=f"the gradient is not finite in epoch 1, step {step} of 5"):
         learned(name, split, backbone, bank, folder)
     return methods[0]
@@ -225,15 +225,15 @@ def trained_until_an_infinite_gradient(name, step, split, backbone, bank, folder
 
 @pytest.mark.parametrize("name", ["gcd", "simgcd", "mugcd"])
 def test_bank_and_fresh_views_give_the_same_losses(name, split, backbone, bank, tmp_path, monkeypatch):
-    settings = {"bank_precision": "float32", "n_epochs": 2, **CALM}
+    settings = {"bank_precision": "float32", "n_epochs": 2, **LOW_RATE}
     if name == "mugcd":
-        settings["stage1"] = config_of("gcd", n_epochs=1, bank_precision="float32", **CALM)
+        settings["stage1"] = config_of("gcd", n_epochs=1, bank_precision="float32", **LOW_RATE)
     learned(name, split, backbone, bank, tmp_path / "bank", **settings)
-    monkeypatch.setattr(FreshViews, "choose", ViewBank.choose)  # the views of the bank, drawn again
+    monkeypatch.setattr(FreshViews, "choose", ViewBank.choose)  # drawn as those of the bank
     monkeypatch.setattr(FreshViews, "n_views", 2, raising=False)
     monkeypatch.setattr(ViewBank, "build", only_plain(ViewBank.build))
     if name == "mugcd":
-        settings["stage1"] = config_of("gcd", n_epochs=1, views="fresh", bank_precision="float32", **CALM)
+        settings["stage1"] = config_of("gcd", n_epochs=1, views="fresh", bank_precision="float32", **LOW_RATE)
     learned(name, split, backbone, bank, tmp_path / "fresh", **settings | {"views": "fresh"})
     for stored, fresh in zip(records(tmp_path / "bank"), records(tmp_path / "fresh"), strict=True):
         assert fresh == pytest.approx(stored, rel=1e-5, abs=1e-5)
@@ -249,9 +249,9 @@ def only_plain(build):
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_micro_batches_keep_loss_and_gradients(name, split, backbone, bank, tmp_path):
-    whole = learned(name, split, backbone, bank, tmp_path / "whole", n_epochs=1, **CALM)
+    whole = learned(name, split, backbone, bank, tmp_path / "whole", n_epochs=1, **LOW_RATE)
     assert whole.config_.micro_batch is None
-    settings = {"micro_batch": 3, "n_epochs": 1, **CALM}
+    settings = {"micro_batch": 3, "n_epochs": 1, **LOW_RATE}
     if name == "mugcd":
         settings["stage1"] = config_of("gcd", **settings)
     learned(name, split, backbone, bank, tmp_path / "parts", **settings)
@@ -265,14 +265,14 @@ def test_micro_batches_keep_loss_and_gradients(name, split, backbone, bank, tmp_
 def test_mixed_precision_stays_close_and_can_be_resumed(
     precision, split, backbone, bank, uninterrupted, tmp_path, saved_often
 ):
-    half = {"precision": precision, "n_epochs": 4 if precision == "float16" else 2, **CALM}
+    half = {"precision": precision, "n_epochs": 4 if precision == "float16" else 2, **LOW_RATE}
     learned("simgcd", split, backbone, bank, tmp_path / "half", **half)
-    single, other = records(uninterrupted("simgcd", **CALM).folder), records(tmp_path / "half")
+    single, other = records(uninterrupted("simgcd", **LOW_RATE).folder), records(tmp_path / "half")
     assert other[0] != single[0]
     if precision == "bfloat16":
         assert other[0]["loss"] == pytest.approx(single[0]["loss"], rel=0.02)
         assert other[1]["loss"] == pytest.approx(single[1]["loss"], rel=0.1)
-    else:  # the scaler of float16 skips the first steps until it has found its scale
+    else:  # the scaler of float16 skips the first steps until its scale is small enough
         assert other[3]["loss"] < 0.8 * other[0]["loss"]
     assert all(tensor.dtype == torch.float32 for tensor in load_file(newest(tmp_path / "half")).values())
     with pytest.raises(Stopped):
@@ -284,11 +284,11 @@ def test_mixed_precision_stays_close_and_can_be_resumed(
 def test_learning_rate_follows_the_schedule(split, backbone, bank, tmp_path, monkeypatch):
     used, step = [], torch.optim.SGD.step
 
-    def noted(self, *arguments):
+    def recorded(self, *arguments):
         used.append({group["lr"] for group in self.param_groups})
         return step(self, *arguments)
 
-    monkeypatch.setattr(torch.optim.SGD, "step", noted)
+    monkeypatch.setattr(torch.optim.SGD, "step", recorded)
     learned("simgcd", split, backbone, bank, tmp_path, n_epochs=4, learning_rate=0.2, floor_share=0.01)
     expected = [learning_rate(epoch, 4, 0.2, 0.01) for epoch in range(4)]
     assert used == [{rate} for rate in expected for _ in range(5)]
@@ -319,13 +319,13 @@ def test_gcd_and_xcon_decay_all_parameters(name, split, backbone, bank, training
 def test_backbone_share_scales_the_learning_rate(name, split, backbone, bank, monkeypatch):
     used, step = [], Training._step
 
-    def noted(self, *arguments):
+    def recorded(self, *arguments):
         rates = {id(p): group["lr"] for group in self.optimizer.param_groups for p in group["params"]}
         used.append({rates[id(p)] for part, p in self.trained.items() if part.startswith("backbone.")})
         used.append({rates[id(p)] for part, p in self.trained.items() if not part.startswith("backbone.")})
         return step(self, *arguments)
 
-    monkeypatch.setattr(Training, "_step", noted)
+    monkeypatch.setattr(Training, "_step", recorded)
     learned(name, split, backbone, bank, n_epochs=1, n_steps=1, learning_rate=0.2, backbone_share=0.25)
     assert used[-2:] == [{0.05}, {0.2}]
 
@@ -374,10 +374,10 @@ def test_only_the_last_block_and_the_heads_are_trained(backbone, uninterrupted):
 
 
 def test_every_trained_parameter_gets_a_gradient(split, backbone, bank, monkeypatch):
-    def look(self, parameters):
+    def check(self, parameters):
         assert all(p.grad is not None for p in parameters)
 
-    monkeypatch.setattr(Processes, "sum_gradients", look)
+    monkeypatch.setattr(Processes, "sum_gradients", check)
     for name in TRAINED:
         learned(name, split, backbone, bank, n_epochs=1)
 

@@ -71,7 +71,7 @@ def test_custom_method_runs_resumes_predicts_and_saves(pulled, split, backbone, 
     assert type(loaded) is METHODS[pulled]
     assert loaded.config_.pull == 2.0
     nearest = loaded.predict(split.unlabeled, neither=0.0).cluster
-    assert (nearest == run.predictions.cluster).mean() > 0.85  # k-means may have moved a centroid after the last look
+    assert (nearest == run.predictions.cluster).mean() > 0.85  # k-means may move a centroid after the last assignment
 
 
 def test_learning_beats_clusters_of_frozen_features(tmp_path):

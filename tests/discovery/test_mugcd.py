@@ -143,7 +143,7 @@ def test_common_settings_reach_stage1_unless_it_sets_them():
     assert (config.n_epochs, config.stage1.n_epochs, config.stage1.learning_rate) == (15, 4, 0.5)
     config = MuGCDConfig().with_settings({"n_epochs": 15, "stage1": GCDConfig(n_epochs=2)})
     assert config.stage1 == GCDConfig(n_epochs=2)
-    assert config.stage1.decay_vectors, "what nobody set stays GCD's own"
+    assert config.stage1.decay_vectors, "an unset value is the default of GCD"
 
 
 def test_stage1_uses_its_own_view_settings(split, backbone, tmp_path, monkeypatch):

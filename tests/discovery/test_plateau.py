@@ -9,7 +9,7 @@ from tests.discovery.tiny import Stopped, learned, newest, records, stop_after
 
 from justright.discovery import loop
 from justright.discovery.checkpoints import ASSIGNED
-from justright.discovery.loop import COMPARED_SHARE, MIN_COMPARED, STILL, Training, is_plateau
+from justright.discovery.loop import COMPARED_SHARE, FEW_CHANGES, MIN_COMPARED, Training, is_plateau
 
 N_EPOCHS = MIN_COMPARED
 
@@ -18,11 +18,11 @@ N_EPOCHS = MIN_COMPARED
     ("changes", "expected"),
     [
         ([], False),
-        ([0.3] * (2 * N_EPOCHS - 1), False),  # too few to tell
+        ([0.3] * (2 * N_EPOCHS - 1), False),  # too few
         ([0.3] * 2 * N_EPOCHS, True),
         ([0.3] * N_EPOCHS + [0.2] * N_EPOCHS, False),
         ([0.9] * N_EPOCHS + [0.3] * N_EPOCHS + [0.295] * N_EPOCHS, True),
-        ([STILL] * N_EPOCHS + [STILL / 2] * N_EPOCHS, True),  # falls, from almost nothing to less
+        ([FEW_CHANGES] * N_EPOCHS + [FEW_CHANGES / 2] * N_EPOCHS, True),  # still falls, but is small
     ],
 )
 def test_plateau_is_where_changes_stop_falling(changes, expected):
@@ -36,8 +36,8 @@ def test_long_training_compares_more_epochs():
 
 
 @pytest.fixture
-def restless(monkeypatch):
-    """What is a plateau after two epochs already."""
+def early_plateau(monkeypatch):
+    """Two epochs are enough for a plateau."""
     monkeypatch.setattr(loop, "MIN_COMPARED", 1)
     monkeypatch.setattr(loop, "COMPARED_SHARE", 0.0)
     monkeypatch.setattr(loop, "PLATEAU_RATIO", 0.0)
@@ -47,7 +47,7 @@ LONG = {"n_epochs": 12, "n_steps": 2, "steady_share": 0.5, "n_warmup": 2}
 
 
 @pytest.mark.parametrize("name", ["simgcd", "mugcd"])
-def test_training_stops_at_a_plateau_with_a_note(name, split, backbone, bank, tmp_path, restless):
+def test_training_stops_at_a_plateau_with_a_note(name, split, backbone, bank, tmp_path, early_plateau):
     more = {"stage1": {"n_epochs": 1, "n_steps": 2, "steady_share": 0.0}} if name == "mugcd" else {}
     method = learned(name, split, backbone, bank, tmp_path, **LONG, **more)
     found = records(tmp_path)
@@ -57,7 +57,7 @@ def test_training_stops_at_a_plateau_with_a_note(name, split, backbone, bank, tm
     assert rates[4:] == sorted(rates[4:], reverse=True)
     assert rates[-1] < rates[4]
     assert [("changed" in record) for record in found] == [True] * 4 + [False] * 4
-    assert found[0]["changed"] == 1.0, "nothing was assigned before"
+    assert found[0]["changed"] == 1.0, "the first assignment"
     assert method.notes_ == [
         "8 epochs of training where 12 were planned: the categories of the target's images had settled"
     ]
@@ -70,15 +70,15 @@ def test_improving_training_runs_all_epochs(split, backbone, bank, tmp_path, mon
     assert method.notes_ == []
 
 
-def test_methods_with_final_clustering_never_stop_early(split, backbone, bank, tmp_path, restless, monkeypatch):
-    monkeypatch.setattr(loop, "features_of", None)  # nothing is computed for an answer that cannot come
+def test_methods_with_final_clustering_never_stop_early(split, backbone, bank, tmp_path, early_plateau, monkeypatch):
+    monkeypatch.setattr(loop, "features_of", None)  # must not be called
     learned("gcd", split, backbone, bank, tmp_path, n_epochs=6, steady_share=0.5)
     assert ["changed" in record for record in records(tmp_path)] == [False] * 6
 
 
 @pytest.mark.parametrize("n_steps", [2, 5])  # after an epoch, and within one
 def test_resumed_training_stops_early_at_the_same_epoch(
-    n_steps, split, backbone, bank, tmp_path, restless, saved_often
+    n_steps, split, backbone, bank, tmp_path, early_plateau, saved_often
 ):
     learned("simgcd", split, backbone, bank, tmp_path / "whole", **LONG)
     with pytest.raises(Stopped):
@@ -92,7 +92,7 @@ def test_resumed_training_stops_early_at_the_same_epoch(
 
 @pytest.fixture
 def clock(monkeypatch):
-    """By which each step takes a second, and all else no time."""
+    """A clock by which each step takes a second, and everything else no time."""
     now, step = 0.0, Training._step
 
     def slow(*args):
@@ -119,8 +119,8 @@ def test_both_trainings_of_mugcd_share_the_minutes(split, backbone, bank, tmp_pa
     assert [len(records(folder)) for folder in (tmp_path / "stage1", tmp_path)] == [8, 8]
 
 
-def test_note_gives_the_reason_for_the_end(split, backbone, bank, tmp_path, restless, clock):
-    long_enough = LONG | {"n_steps": 2, "minutes": 20 / 60}  # it settles after 8 s, 10 s would have been steady
+def test_note_has_the_reason_for_the_early_end(split, backbone, bank, tmp_path, early_plateau, clock):
+    long_enough = LONG | {"n_steps": 2, "minutes": 20 / 60}  # a plateau after 8 s, before the steady part ends at 10 s
     method = learned("simgcd", split, backbone, bank, tmp_path, **long_enough)
     assert method.notes_ == [
         "8 epochs of training where 12 were planned: the categories of the target's images had settled"

@@ -10,7 +10,7 @@ from PIL import Image
 from safetensors.torch import load_file
 from tests.discovery.elastic import KILLED_AT, N_STEPS
 from tests.discovery.tiny import backbone_of_noise, drawn_images, drawn_split, final_bytes, learned, newest, records
-from tests.discovery.together import CALM, METHODS
+from tests.discovery.together import LOW_RATE, METHODS
 from tests.forked_programs import Program
 
 from justright.discovery.processes import Processes, joined_processes
@@ -22,14 +22,14 @@ def start(root, **environment):
 
 
 def start_two(root):
-    """Two processes that know of each other what torchrun would tell them."""
+    """Two processes with the environment that torchrun would set."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     environment = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
     return [start(root, **environment, RANK=str(rank)) for rank in range(2)]
 
 
-def assert_ends_well(program):
+def assert_succeeds(program):
     ended = program.end()
     assert ended.code == 0, ended.err[-20000:]
 
@@ -40,7 +40,7 @@ def test_two_processes_match_one(tmp_path):
         (tmp_path / "files").mkdir(exist_ok=True)
         Image.new("RGB", (4, 4), (number, 0, 0)).save(tmp_path / "files" / f"{number}.png")
     for each in [start(one), *start_two(two)]:
-        assert_ends_well(each)
+        assert_succeeds(each)
     for name in METHODS:
         for alone, together in zip(records(one / name), records(two / name), strict=True):
             assert together == pytest.approx(alone, rel=1e-5, abs=1e-5), name
@@ -57,8 +57,8 @@ def test_two_processes_match_one(tmp_path):
     read_alone, *read = (json.loads(file.read_text()) for file in (one / "read-0.json", *sorted(two.glob("read-*"))))
     assert [sorted(rank["hashed"]) for rank in read] == [["0.png", "2.png", "4.png"], ["1.png", "3.png"]]
     assert_each_reads_its_share(read_alone, *read)
-    assert [(two / f"notes-{rank}.txt").read_text() for rank in range(2)] == ["", ""]  # by the clock of the first
-    assert_only_as_many_go_on(two)
+    assert [(two / f"notes-{rank}.txt").read_text() for rank in range(2)] == ["", ""]  # of one clock
+    assert_only_two_processes_resume(two)
     for part in ("heads first/heads", "heads first"):
         first, second = load_file(newest(one / part)), load_file(newest(two / part))
         for key in first:
@@ -69,7 +69,7 @@ def assert_each_reads_its_share(alone, *ranks):
     """The first process checks the bank for all; each reads its part of every batch, in all its views."""
     assert [rank["checked"] for rank in ranks] == [alone["checked"], 0]
     assert alone["checked"] > 0
-    # alone one goes on where two are refused, to the features after that training
+    # a single process also trains where two processes raise, and computes the features after that training
     refused = drawn_split()
     n_plain = sum(alone["plain"]) - len(refused.labeled) - len(refused.unlabeled)
     first, second = (sum(rank["plain"]) for rank in ranks)
@@ -83,22 +83,22 @@ def assert_each_reads_its_share(alone, *ranks):
         assert np.concatenate(of_views, axis=1).ravel().tolist() == whole
 
 
-def assert_only_as_many_go_on(two):
+def assert_only_two_processes_resume(two):
     split, backbone = drawn_split(), backbone_of_noise()
     with pytest.raises(JustrightError, match=r"(?s)trained by 2 processes, now there is 1.*--nproc-per-node 2"):
-        learned("simgcd", split, backbone, two / "banks", two / "begun", **CALM)
-    again = learned("simgcd", split, backbone, two / "banks", two / "simgcd", **CALM)  # over: anyone may read it
+        learned("simgcd", split, backbone, two / "banks", two / "stopped", **LOW_RATE)
+    again = learned("simgcd", split, backbone, two / "banks", two / "simgcd", **LOW_RATE)  # finished
     assert repr(again.labels_.tolist()) == (two / "simgcd-0.txt").read_text()
 
 
 def test_killed_process_restarts_with_an_identical_result(tmp_path):
-    assert_ends_well(Program("-m", "tests.discovery.elastic", tmp_path, more={"GLOO_SOCKET_IFNAME": "lo"}))
-    assert final_bytes(tmp_path / "killed") == final_bytes(tmp_path / "calm")
-    assert records(tmp_path / "killed") == records(tmp_path / "calm")
+    assert_succeeds(Program("-m", "tests.discovery.elastic", tmp_path, more={"GLOO_SOCKET_IFNAME": "lo"}))
+    assert final_bytes(tmp_path / "killed") == final_bytes(tmp_path / "uninterrupted")
+    assert records(tmp_path / "killed") == records(tmp_path / "uninterrupted")
     assert (tmp_path / "labels-0.txt").read_text() == (tmp_path / "labels-1.txt").read_text()
-    assert not (tmp_path / "steps-0-0.txt").exists()  # the first attempt never came to its end
+    assert not (tmp_path / "steps-0-0.txt").exists()  # the first attempt was killed before its end
     left = int((tmp_path / "steps-1-0.txt").read_text())
-    assert N_STEPS - KILLED_AT - 1 <= left <= N_STEPS - KILLED_AT + 1  # what was done was not done again
+    assert N_STEPS - KILLED_AT - 1 <= left <= N_STEPS - KILLED_AT + 1  # finished steps are not repeated
 
 
 def test_process_takes_its_share_of_a_batch():
@@ -114,7 +114,7 @@ def test_process_takes_its_share_of_a_batch():
     ("n_rows", "n", "expected"),
     [(20, 2, [(0, 8), (8, 20)]), (3, 2, [(0, 0), (0, 3)]), (0, 1, [(0, 0)])],
 )
-def test_parts_are_cut_between_blocks_and_hold_every_row(n_rows, n, expected):
+def test_parts_are_whole_blocks_and_cover_every_row(n_rows, n, expected):
     processes = Processes()
     processes.n = n
     assert [(part.start, part.stop) for part in processes.parts(n_rows, 8)] == expected

@@ -93,29 +93,29 @@ def test_radius_targets_output_features(target, learner_of, backbone):
 def test_hierarchy_is_constant_within_an_epoch_and_restored_on_resume(
     more, split, backbone, bank, tmp_path, monkeypatch
 ):
-    begun, begin = [], SelExLearner.begin_epoch
+    epochs, begin = [], SelExLearner.begin_epoch
 
-    def noted(self, epoch, views):
-        begun.append(epoch)
+    def recorded(self, epoch, views):
+        epochs.append(epoch)
         begin(self, epoch, views)
 
-    monkeypatch.setattr(SelExLearner, "begin_epoch", noted)
+    monkeypatch.setattr(SelExLearner, "begin_epoch", recorded)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)  # after each step
     learned("selex", split, backbone, bank, tmp_path / "whole", **more)
     with pytest.raises(Stopped):
         learned("selex", split, backbone, bank, tmp_path / "cut", progress=stop_after(7), **more)  # in the second epoch
     assert newest(tmp_path / "cut").name == "step-000000007.safetensors"
-    begun.clear()
+    epochs.clear()
     learned("selex", split, backbone, bank, tmp_path / "cut", **more)
-    assert begun == []
+    assert epochs == []
     assert final_bytes(tmp_path / "cut") == final_bytes(tmp_path / "whole")
     assert {"network/levels", "network/reach"} <= final_bytes(tmp_path / "cut").keys()
 
 
 def test_settings_change_the_trained_network(split, backbone, bank, tmp_path):
     chosen = [{"target": target} for target in TARGETS] + [{"order": "official"}, {"capacity": True}]
-    left = []
+    weights = []
     for number, more in enumerate(chosen):
         learned("selex", split, backbone, bank, tmp_path / str(number), **more)
-        left.append(final_bytes(tmp_path / str(number))["network/projector.layers.0.weight"])
-    assert len(set(left)) == len(chosen)
+        weights.append(final_bytes(tmp_path / str(number))["network/projector.layers.0.weight"])
+    assert len(set(weights)) == len(chosen)

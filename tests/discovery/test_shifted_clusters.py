@@ -34,7 +34,7 @@ def test_known_classes_are_numbered_before_other_clusters():
 
 
 def test_clusters_match_classes_by_labeled_images():
-    """By trying every choice of clusters for the classes."""
+    """Compared with the best of all matchings of clusters to classes."""
     x, y = rows_of(noise=0.6)
     clustering, tree = clusters_of(y), _Tree(x, len(x), seed=0)
     cluster, _ = tree.clusters(6)
@@ -46,7 +46,7 @@ def test_clusters_match_classes_by_labeled_images():
 
 
 def test_class_without_cluster_gets_the_nearest_free_one():
-    x = np.repeat(np.eye(4)[[0, 0, 2, 3]], 5, axis=0)  # classes 0 and 1 look alike, and so share a cluster
+    x = np.repeat(np.eye(4)[[0, 0, 2, 3]], 5, axis=0)  # classes 0 and 1 are alike and share a cluster
     x[5:10, 1] = 1e-3
     labels = np.repeat([0, 1], 5)
     x[15:, 0] = 0.5  # of the two clusters that are left, this one is nearer to them
@@ -58,11 +58,11 @@ def test_class_without_cluster_gets_the_nearest_free_one():
 
 
 def test_shifts_continue_while_accuracy_rises(monkeypatch):
-    said = iter([0.5, 0.7, 0.7, 0.6, 0.9])
+    accuracies = iter([0.5, 0.7, 0.7, 0.6, 0.9])
     seen = []
 
     def numbered(self, tree, k):
-        seen.append(next(said))
+        seen.append(next(accuracies))
         return NumberedClusters(np.array([len(seen)]), seen[-1])
 
     monkeypatch.setattr(ShiftedClusters, "numbered", numbered)
@@ -77,7 +77,7 @@ def test_best_k_uses_labeled_images_only():
     clustering, tree = clusters_of(y), _Tree(x, len(x), seed=0)
     perfect = [k for k in range(4, 20) if clustering.numbered(tree, k).accuracy == 1.0]
     assert 6 in perfect
-    assert clustering.best_k(x) == perfect[len(perfect) // 2]  # all that labeled images can tell
+    assert clustering.best_k(x) == perfect[len(perfect) // 2]  # the middle of all equally good K
     with pytest.raises(DegenerateError, match=r"(?s)K cannot be chosen without labels.*categories=given"):
         ShiftedClusters(y[:0], 0, 100, 0).best_k(x)
 

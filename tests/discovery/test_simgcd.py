@@ -134,5 +134,5 @@ def test_run_notes_uneven_classes(is_uneven, backbone, bank):
     rows = np.concatenate([first, *(np.flatnonzero(labels == label)[:1] for label in set(labels[labels != labels[0]]))])
     given = replace(split, labeled=split.labeled.take(np.sort(rows))) if is_uneven else split
     found = learned("simgcd", given, backbone, bank, n_epochs=1, n_steps=1, entropy_scale_uneven=0.5)
-    said = [note for note in found.notes_ if "entropy_scale is 0.5, not 2.0" in note]
-    assert (found.config_.entropy_scale, len(said)) == ((0.5, 1) if is_uneven else (2.0, 0))
+    notes = [note for note in found.notes_ if "entropy_scale is 0.5, not 2.0" in note]
+    assert (found.config_.entropy_scale, len(notes)) == ((0.5, 1) if is_uneven else (2.0, 0))

@@ -35,7 +35,7 @@ def test_two_updates_match_hand_computed_values(student):
     move(student, -2.0)
     teacher.update(student, 0.5)  # 0.5 * 2 - 0.5 * 2 = 0
     assert teacher.network[2].bias.tolist() == pytest.approx([0.0, 0.0], abs=1e-6)
-    assert student[2].bias.tolist() == [-2.0, -2.0], "the student stays"
+    assert student[2].bias.tolist() == [-2.0, -2.0], "the student does not change"
 
 
 def test_momentum_1_stays_and_momentum_0_becomes_the_student(student):

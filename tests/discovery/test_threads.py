@@ -21,20 +21,20 @@ def test_resume_keeps_the_original_thread_count(tmp_path):
     assert records(killed / "run") == records(one / "run")
     for file in ("model.safetensors", "model.json"):
         assert (killed / "model" / file).read_bytes() == (one / "model" / file).read_bytes()
-    said = killed.with_suffix(".log").read_text()
-    assert "started with OMP_NUM_THREADS=1 and now it is 2: continuing with 1" in said
+    log = killed.with_suffix(".log").read_text()
+    assert "started with OMP_NUM_THREADS=1 and now it is 2: continuing with 1" in log
     assert not one.with_suffix(".log").read_text()
 
 
-@pytest.mark.parametrize(("asked", "found"), [(3, 3), (None, 2)])
-def test_torch_threads_sets_and_restores_thread_counts(asked, found):
+@pytest.mark.parametrize(("n_threads", "expected"), [(3, 3), (None, 2)])
+def test_torch_threads_sets_and_restores_thread_counts(n_threads, expected):
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     blas = blas_threads()
     try:
-        with torch_threads(asked):
-            assert torch.get_num_threads() == found
-            assert blas_threads() == {found}
+        with torch_threads(n_threads):
+            assert torch.get_num_threads() == expected
+            assert blas_threads() == {expected}
         assert torch.get_num_threads() == 2
         assert blas_threads() == blas
     finally:

@@ -14,7 +14,7 @@ from justright.data.splits import Split
 from justright.discovery.loop import Training
 from justright.discovery.methods import METHODS
 
-STILL = {"learning_rate": 0.0, "n_epochs": 1}
+NO_LEARNING = {"learning_rate": 0.0, "n_epochs": 1}
 N_LABELED = 12
 
 
@@ -31,7 +31,7 @@ def test_weights_of_1_equal_no_weights(name, split, backbone, bank, uninterrupte
 
 @pytest.mark.parametrize("name", ["kmeans", *TRAINED])
 def test_hard_weight_0_equals_absent_images(name, split, backbone, bank, tmp_path):
-    # fresh views: the frozen part then sees the very same batches, and rounds alike
+    # fresh views: the frozen part then computes the same batches, with the same rounding
     fresh = {} if name == "kmeans" else {"views": "fresh", "n_epochs": 1}
     weight = np.ones(N_LABELED)
     weight[split.labeled.labels == 1] = 0
@@ -62,8 +62,8 @@ def test_every_method_takes_every_weighting(name, weighting, split, backbone, ba
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_doubled_weights_double_the_supervised_terms(name, split, backbone, bank, tmp_path):
-    learned(name, split, backbone, bank, tmp_path / "one", **STILL)
-    learned(name, split, backbone, bank, tmp_path / "two", weight=np.full(N_LABELED, 2.0), **STILL)
+    learned(name, split, backbone, bank, tmp_path / "one", **NO_LEARNING)
+    learned(name, split, backbone, bank, tmp_path / "two", weight=np.full(N_LABELED, 2.0), **NO_LEARNING)
     (one,), (two,) = records(tmp_path / "one"), records(tmp_path / "two")
     for term in {"sup_contrastive", "classification"} & one.keys():
         assert two[term] == pytest.approx(2 * one[term], rel=1e-6)
@@ -73,17 +73,17 @@ def test_doubled_weights_double_the_supervised_terms(name, split, backbone, bank
 
 
 def test_soft_weights_scale_anchors_and_weight_0_removes_images(split, backbone, bank, monkeypatch):
-    """By hand, from the projections of each step: Eq. 2 without the image among anchors, positives and negatives."""
+    """Eq. 2 as loops over the projections of each step, without the image among anchors, positives and negatives."""
     weight = np.where(np.arange(N_LABELED) == 0, 0.0, np.where(np.arange(N_LABELED) % 2, 1.5, 0.5))
     steps, step = [], Training._step
 
-    def noted(self, epoch, rows):
+    def recorded(self, epoch, rows):
         outputs = self._outputs(epoch, 0, rows[0])["projections"].detach().double().numpy()
         steps.append((rows[0], outputs, step(self, epoch, rows).terms["sup_contrastive"].item()))
         return step(self, epoch, rows)
 
-    monkeypatch.setattr(Training, "_step", noted)
-    learned("gcd", split, backbone, bank, weight=weight, **STILL)
+    monkeypatch.setattr(Training, "_step", recorded)
+    learned("gcd", split, backbone, bank, weight=weight, **NO_LEARNING)
     assert not any(0 in rows for rows, _, _ in steps)
     labels = split.labeled.labels
     for rows, projections, found in steps:
@@ -111,13 +111,13 @@ def test_soft_and_hard_zeros_are_the_same(split, backbone, bank, uninterrupted, 
 def test_held_out_images_are_never_drawn(name, split, backbone, bank, monkeypatch):
     drawn, step = set(), Training._step
 
-    def noted(self, epoch, rows):
+    def recorded(self, epoch, rows):
         drawn.update(np.concatenate(rows).tolist())
         held_out.update(np.flatnonzero(self.data.is_held_out).tolist())
         return step(self, epoch, rows)
 
     held_out: set[int] = set()
-    monkeypatch.setattr(Training, "_step", noted)
+    monkeypatch.setattr(Training, "_step", recorded)
     method = learned(name, split, backbone, bank, n_epochs=3, held_out_share=0.5)
     assert len(held_out) in (5, 6)
     assert not drawn & held_out
@@ -129,7 +129,7 @@ def test_held_out_images_are_never_drawn(name, split, backbone, bank, monkeypatc
 def test_result_depends_on_the_seed_only(name, split, backbone, bank, uninterrupted, tmp_path):
     before = uninterrupted(name, n_epochs=1).folder
     for seed in (0, 1):
-        np.random.seed(1234)  # whoever draws from these elsewhere
+        np.random.seed(1234)  # the global generators must not matter
         torch.manual_seed(1234)
         learned(name, split, backbone, bank, tmp_path / str(seed), n_epochs=1, seed=seed)
     assert final_bytes(before) == final_bytes(tmp_path / "0") != final_bytes(tmp_path / "1")

@@ -61,7 +61,7 @@ def test_guide_classes_follow_known_ones_in_separate_batches():
     assert data.known_labels == (8, 9)
     assert data.labels[:5].tolist() == [2, 2, 0, 1, 3]
     assert data.labeled.tolist() == [2, 3]
-    assert data.guides.tolist() == [0, 1]  # 5 weighs nothing, and of guides none is held out
+    assert data.guides.tolist() == [0, 1]  # 5 has weight 0, and no guide is held out
     assert not np.isin(data.batches(100, seed=0).rows(0, n_steps=20), [0, 1, 4]).any()
 
 
@@ -87,7 +87,7 @@ def test_resampling_leaves_the_losses_unweighted():
 )
 def test_only_weights_of_0_and_1_are_hard(weight, expected):
     split, weight = split_of([3, 3, 8, 9]), np.array(weight)
-    assert TrainingData.of(split, weight).fingerprint() == TrainingData.of(split, weight, expected).fingerprint()
+    assert TrainingData.of(split, weight).fingerprint == TrainingData.of(split, weight, expected).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -177,13 +177,13 @@ def test_categories_include_kept_classes_the_target_lacks():
 
 def test_fingerprint_reflects_changes():
     split, weight = split_of([3, 3, 8, 9]), np.array([0.5, 0.1, 1.0, 2.0])
-    first = TrainingData.of(split, weight).fingerprint()
-    assert TrainingData.of(split, weight.copy()).fingerprint() == first
-    other = TrainingData.of(split, weight + 1e-12).fingerprint()
+    first = TrainingData.of(split, weight).fingerprint
+    assert TrainingData.of(split, weight.copy()).fingerprint == first
+    other = TrainingData.of(split, weight + 1e-12).fingerprint
     assert {name for name in first if first[name] != other[name]} == {"weights"}
     swapped = Split(split.labeled.take([1, 0, 2, 3]), split.unlabeled, NEW)
-    assert TrainingData.of(swapped, weight).fingerprint()["labeled_images"] != first["labeled_images"]
-    resampled = TrainingData.of(split, weight, "resample").fingerprint()
+    assert TrainingData.of(swapped, weight).fingerprint["labeled_images"] != first["labeled_images"]
+    resampled = TrainingData.of(split, weight, "resample").fingerprint
     assert {name for name in first if first[name] != resampled[name]} == {"weights", "chance"}
 
 
@@ -201,11 +201,11 @@ def test_labeled_target_image_is_seen_once():
     split = Split(labeled, target, NEW, given={contents[2]: 8, contents[0]: 3, others.content_ids()[2]: 9})
     data = TrainingData.of(split, held_out_share=0.5)
     assert data.given.tolist() == [-1, 1, 0, -1, 2]
-    assert data.unlabeled.tolist() == [4, 7, 8], "the last one is given, but no labeled image here: it trains unlabeled"
+    assert data.unlabeled.tolist() == [4, 7, 8], "the last one has a given label but is no labeled image"
     assert not set(data.seen.tolist()) & {5, 6}
     assert data.of_target(np.array([5, 5, 5])).tolist() == [5, 1, 0, 5, 5]
     assert data.without_labels().given.tolist() == [-1] * 5
     assert len(data.without_labels().unlabeled) == 5
     dropped = TrainingData.of(split, np.array([1.0, 1, 0, 1]))
-    assert dropped.given.tolist() == [-1, -1, 0, -1, 1], "a class without weight is none that an image can be of"
+    assert dropped.given.tolist() == [-1, -1, 0, -1, 1], "given labels of a class of weight 0 are ignored"
     assert 5 in dropped.unlabeled

@@ -18,7 +18,7 @@ from justright.utils.errors import DegenerateError
 
 @pytest.fixture
 def batches_of(monkeypatch):
-    """The batches with which a training was made, which does not run."""
+    """A function that returns the batches of a training that does not run."""
 
     def made(*arguments, **options):
         found = []

@@ -1,4 +1,4 @@
-"""Trainings with one thread, with two, and begun with one, killed, and called again with two; each in a process."""
+"""Trainings in processes of their own: one with one thread, and one killed with one thread and resumed with two."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.discovery.tiny import backbone_of_noise, drawn_split, learned
 from justright.discovery import loop
 
 SIZES = {"batch_size": 32, "hidden_dim": 256, "out_dim": 32, "n_epochs": 2}
-"""Large enough for threads to share the work of a product."""
+"""Large enough for several threads to compute a product."""
 
 
 def train(root, n_threads, moment=None):

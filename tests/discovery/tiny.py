@@ -115,24 +115,24 @@ def final_bytes(folder):
 
 
 def records(folder):
-    """metrics.jsonl without what a clock says."""
+    """The records of metrics.jsonl without seconds."""
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     return [{name: value for name, value in json.loads(line).items() if name != "seconds"} for line in lines]
 
 
 class Stopped(Exception):  # noqa: N818
-    """Training was left in its midst."""
+    """Training was stopped before its end."""
 
 
 def stop_after(n_steps, n_before=0):
     """A progress bar that stops after `n_steps` steps of training; the first `n_before` trainings finish."""
-    begun = []
+    started = []
 
     def track(steps, total, what):
-        begun.extend([what] if what.startswith("training") else [])
+        started.extend([what] if what.startswith("training") else [])
         for number, step in enumerate(steps, start=1):
             yield step
-            if what.startswith("training") and number == n_steps and len(begun) > n_before:
+            if what.startswith("training") and number == n_steps and len(started) > n_before:
                 raise Stopped
 
     return track

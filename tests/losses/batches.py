@@ -28,7 +28,7 @@ def draw_batch(labels=(0, -1, 1, 0, -1, 1, 2), n_categories=5, dim=6, seed=0, dt
 
 
 def small_batch() -> Batch:
-    """For finite differences, which ask once for every number."""
+    """For finite differences, which evaluate the loss once for every number."""
     return draw_batch((0, -1, 1, 0), n_categories=3, dim=3)
 
 

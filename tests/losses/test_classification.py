@@ -87,7 +87,7 @@ def test_unlabeled_images_are_ignored():
     assert not gradient(loss, logits, labels, weight)[:, ~is_labeled].any()
 
 
-def test_no_labeled_image_gives_0_with_a_gradient_of_0():
+def test_loss_and_gradient_are_0_without_labeled_images():
     _, logits, labels, weight = draw_batch((-1, -1))
     assert WeightedCrossEntropy()(logits, labels, weight) == 0
     assert torch.equal(gradient(WeightedCrossEntropy(), logits, labels, weight), torch.zeros_like(logits))
@@ -99,7 +99,7 @@ def test_one_labeled_image_counts_as_its_mean_over_both_views():
     assert torch.allclose(WeightedCrossEntropy()(logits, labels, weight), weight[1] * values[:, 1].mean())
 
 
-def test_the_order_of_images_does_not_matter():
+def test_loss_ignores_order_of_images():
     loss, (_, logits, labels, _) = WeightedCrossEntropy(), draw_batch()
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(1))
     assert torch.allclose(loss.per_image(logits[:, order], labels[order]), loss.per_image(logits, labels)[:, order])
@@ -165,10 +165,10 @@ def test_teacher_gets_no_gradient():
 
 
 def test_target_is_the_other_view():
-    says = torch.tensor([[[1.0, -1.0]], [[-1.0, 1.0]]])  # the first view is surely category 0, the second category 1
+    sure = torch.tensor([[[1.0, -1.0]], [[-1.0, 1.0]]])  # the first view is category 0, the second category 1
     loss = DistillationLoss(entropy_scale=0.0)
-    assert loss(says, says, 0.04).item() == pytest.approx(20.0)
-    assert loss(says, says.flip(0), 0.04).item() == pytest.approx(0.0, abs=1e-6)
+    assert loss(sure, sure, 0.04).item() == pytest.approx(20.0)
+    assert loss(sure, sure.flip(0), 0.04).item() == pytest.approx(0.0, abs=1e-6)
 
 
 def test_one_view_of_the_teacher_guides_both_views_of_the_student():
@@ -177,7 +177,7 @@ def test_one_view_of_the_teacher_guides_both_views_of_the_student():
     assert one == two
 
 
-def test_the_entropy_is_0_for_one_category_and_log_k_for_all_alike():
+def test_entropy_is_0_for_one_category_and_log_k_if_all_are_equal():
     one = torch.full((2, 4, 3), -1.0)
     one[:, :, 0] = 1.0
     assert DistillationLoss(0.01).mean_entropy(one).item() == pytest.approx(0.0, abs=1e-6)
@@ -185,7 +185,7 @@ def test_the_entropy_is_0_for_one_category_and_log_k_for_all_alike():
     assert DistillationLoss().mean_entropy(each).item() == pytest.approx(math.log(3))
 
 
-def test_zero_probability_gives_no_nan():
+def test_zero_probability_causes_no_nan():
     logits = torch.tensor([0.0, -1e4, -1e4]).expand(2, 4, 3).clone()
     assert logits.div(0.1).softmax(-1)[0, 0, 1] == 0
     assert DistillationLoss()(logits, logits, 0.04).item() == 0

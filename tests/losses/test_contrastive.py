@@ -64,12 +64,12 @@ def test_loss_ignores_order_of_images_and_views():
     assert torch.allclose(loss(z.flip(0)), loss(z))
 
 
-def test_the_length_of_a_projection_does_not_matter():
+def test_loss_ignores_length_of_projections():
     loss, z = SelfContrastiveLoss(), draw_batch().projections
     assert torch.allclose(loss(z * torch.linspace(0.5, 9, z.shape[1], dtype=z.dtype)[:, None]), loss(z))
 
 
-def test_single_image_gives_loss_0():
+def test_loss_of_a_single_image_is_0():
     z = draw_batch(labels=(0,)).projections
     assert SelfContrastiveLoss()(z) == 0
     assert torch.equal(gradient(SelfContrastiveLoss(), z), torch.zeros_like(z))
@@ -133,12 +133,12 @@ def test_weight_0_removes_the_anchor_but_not_its_pairs():
     moved = z.clone()
     moved[:, 0] = -moved[:, 0]
     changed = loss.per_image(moved, labels) != values
-    assert changed[:, 3].all(), "its class still sees it as a positive"
-    assert changed[:, 2].all(), "another class still sees it as a negative"
+    assert changed[:, 3].all(), "still a positive of its class"
+    assert changed[:, 2].all(), "still a negative of another class"
     assert gradient(loss, z, labels, weight)[:, 0].abs().sum() > 0
 
 
-def test_all_weights_0_give_loss_0():
+def test_loss_is_0_if_all_weights_are_0():
     z, _, labels, weight = draw_batch()
     assert WeightedSupConLoss()(z, labels, 0 * weight) == 0
     assert torch.equal(gradient(WeightedSupConLoss(), z, labels, 0 * weight), torch.zeros_like(z))
@@ -153,14 +153,14 @@ def test_unlabeled_images_are_ignored():
 
 
 @pytest.mark.parametrize("labels", [(-1, -1, -1), (-1, 4, -1)], ids=["none", "one"])
-def test_none_or_one_labeled_image_gives_0_with_a_gradient_of_0(labels):
+def test_loss_and_gradient_are_0_with_at_most_one_labeled_image(labels):
     z, _, labels, weight = draw_batch(labels)
     with torch.autograd.set_detect_anomaly(True, check_nan=True):
         assert WeightedSupConLoss()(z, labels, weight) == 0
         assert torch.equal(gradient(WeightedSupConLoss(), z, labels, weight), torch.zeros_like(z))
 
 
-def test_with_one_view_an_image_alone_in_its_class_counts_0():
+def test_loss_of_an_image_without_positives_is_0():
     z, _, labels, _ = draw_batch((0, 0, 1))
     values = WeightedSupConLoss().per_image(z[:1], labels)
     assert values[0, 2] == 0

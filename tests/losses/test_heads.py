@@ -36,7 +36,7 @@ def test_computes_in_float32_under_autocast():
     assert torch.equal(under_autocast, cosine_logits(rows, vectors))
 
 
-def test_vectors_are_drawn_as_those_of_a_linear_layer():
+def test_vectors_are_drawn_like_weights_of_a_linear_layer():
     vectors = random_vectors(2000, 16, torch.Generator().manual_seed(0))
     assert vectors.abs().max() <= 0.25
     assert torch.allclose(vectors.std(), nn.Linear(16, 2000).weight.std(), rtol=0.03)
@@ -63,12 +63,12 @@ def test_agrees_with_three_layers_written_as_loops():
     network = head().double()
     with torch.no_grad():
         for parameter in network.parameters():
-            parameter.normal_(generator=torch.Generator().manual_seed(1))  # beyond the small first weights, biases too
+            parameter.normal_(generator=torch.Generator().manual_seed(1))  # larger than the initial ones
     feature = torch.randn(1, 6, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     assert network(feature)[0].tolist() == pytest.approx(head_as_loops(network, feature[0].tolist()), rel=1e-10)
 
 
-def test_the_layers_of_simgcds_head_have_the_sizes_that_are_given():
+def test_layers_of_the_simgcd_head_have_the_requested_sizes():
     shapes = [tuple(p.shape) for name, p in ProjectionHead(768, 2048, 256).named_parameters() if "weight" in name]
     assert shapes == [(2048, 768), (2048, 2048), (256, 2048)]
 
@@ -80,7 +80,7 @@ def test_starts_with_small_weights_and_no_bias():
         assert not layer.bias.any()
 
 
-def test_the_longer_head_of_gcd_gives_cosines_with_learned_vectors():
+def test_output_of_the_gcd_head_is_cosines_with_learned_vectors():
     network, features = head(n_out=11), torch.randn(2, 3, 6, generator=torch.Generator().manual_seed(1))
     z = network(features)
     assert z.shape == (2, 3, 11)

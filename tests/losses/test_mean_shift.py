@@ -45,14 +45,14 @@ def test_without_a_shift_the_memory_is_not_read():
     assert loss(z, memory_of(z.shape[-1])) == loss(z, memory_of(z.shape[-1], seed=6))
 
 
-def test_shift_1_gives_no_gradient():
+def test_gradient_is_0_at_shift_1():
     z = draw_batch().projections.requires_grad_()
     MeanShiftLoss(CMSSettings(shift=1.0))(z, memory_of(z.shape[-1])).backward()
     assert z.grad.abs().max() == 0
 
 
-def test_the_gradient_flows_through_the_own_part_alone():
-    """The length of what is shifted is a constant: (1 - shift) / |u| times the gradient at what came out."""
+def test_gradient_ignores_the_neighbors():
+    """The length |u| is a constant: the gradient of the input is (1 - shift) / |u| times that of the output."""
     v = unit_rows(small_batch().projections.flatten(0, 1)).requires_grad_()
     loss, memory = MeanShiftLoss(CMSSettings(shift=0.3, n_neighbors=2)), memory_of(v.shape[-1])
     loss.shifted(v, memory).sum().backward()
@@ -69,12 +69,12 @@ def unit_rows(rows):
     return torch.nn.functional.normalize(rows.detach(), dim=-1)
 
 
-def test_single_image_gives_a_finite_loss():
+def test_loss_of_a_single_image_is_finite():
     z = draw_batch(labels=(0,)).projections
     assert math.isfinite(MeanShiftLoss()(z, memory_of(z.shape[-1])).item())
 
 
-def test_cancelling_neighbors_give_finite_values():
+def test_loss_is_finite_if_neighbors_cancel_out():
     z = torch.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]], requires_grad=True)
     memory = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])
     loss = MeanShiftLoss(CMSSettings(n_neighbors=1))(z, memory)  # the second nearest of (1, 0) is its opposite

@@ -1,4 +1,4 @@
-"""The losses as people outside find them: by name, and by the example in the documents."""
+"""The public losses: their names, and the example in the documents."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def log_softmax_as_loops(rows, i, temperature):
 
 
 def sup_contrastive_as_loops(rows, classes, weight, temperature):
-    """Rows of images without a class take no part."""
+    """Over rows of images with a class only."""
     kept = [i for i, class_ in enumerate(classes) if class_ != -1]
     rows, classes, weight = ([each[i] for i in kept] for each in (rows, classes, weight))
     total = 0.0
@@ -126,7 +126,7 @@ def test_images_beyond_the_reach_are_apart():
 
 
 def test_large_features_are_all_apart():
-    """What the public code does: its distances are of long features, its radii of unit ones."""
+    """As in the public code: distances of features as they are, radii of unit features."""
     features = draw_batch().projections
     reach = torch.full((2, 7), 1.0)
     assert 0 < (apart_by_reach(0.3 * features, reach) > 0).sum() < 14 * 13
@@ -148,7 +148,7 @@ def test_autocast_does_not_lower_the_precision():
     assert torch.equal(under_autocast, distance_logits(rows, 0.07))
 
 
-def test_the_objective_is_its_losses_in_their_shares():
+def test_objective_is_the_weighted_sum_of_its_losses():
     batch, apart = draw_batch(), apart_by_clusters(LEVELS)
     settings = SelExSettings(supervised_share=0.3, smoothing=0.5)
     total, terms = SelExObjective(settings)(batch.projections, LEVELS, apart, batch.labels, batch.weight)
@@ -171,7 +171,7 @@ def test_the_weight_of_an_unlabeled_image_is_not_read():
     assert totals[0] == totals[1]
 
 
-def test_without_labels_there_is_a_gradient_still():
+def test_gradient_exists_without_labels():
     z = draw_batch().projections
     labels, weight = torch.full((7,), -1), torch.ones(7, dtype=z.dtype)
     found = gradient(lambda rows: SelExObjective()(rows, LEVELS, apart_by_clusters(LEVELS), labels, weight).total, z)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,7 +15,6 @@ from justright.clustering.principal import in_directions, principal_directions
 from justright.discovery.configs import Config
 from justright.discovery.training_data import TrainingData
 from justright.geometry import unit_rows
-from justright.utils.errors import DataError
 from justright.utils.parallel import blas_threads, in_threads, n_cores
 from justright.utils.types import Array, Mask
 
@@ -84,8 +84,6 @@ class CategoryAssigner:
 
     def is_neither(self, best: Float[Array, " images"], level: float) -> Mask:
         """Whether the best s of an image is below the quantile `level` of the target's."""
-        if not 0 <= level < 1:
-            raise DataError(f"the share of images of no category is {level}", expected="at least 0, below 1")
         if self.reference is None or level == 0:
             return np.zeros(len(best), dtype=bool)
         return best < np.quantile(self.reference, level)
@@ -104,19 +102,16 @@ class CategoryAssigner:
         best = minimize_scalar(negative_log_likelihood, bounds=(low, high), method="bounded")
         return replace(self, temperature=float(np.exp(best.x)))
 
-    def with_reference(self, features: Float[Array, "target dim"]) -> CategoryAssigner:
-        """Return a copy with a `reference` computed from the target's features."""
-        _, _, best = self.assign(features)
+    def with_reference(self, best: Float[Array, " target"]) -> CategoryAssigner:
+        """Return a copy with a `reference` computed from the best s of each target image."""
         return replace(self, reference=np.quantile(best, np.linspace(0, 1, N_QUANTILES)).astype(np.float32))
 
 
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """The result of a method: features, the assigner to categories, and the category of each target image."""
+class Learned(NamedTuple):
+    """The result of a method: the assigner from features to categories, and the category of each target image."""
 
-    features: Float[Array, "images dim"]  # of all images of the training data, after training
     assigner: CategoryAssigner
-    labels: Int[Array, " target"]  # the category of each target image
+    labels: Int[Array, " target"]
 
 
 def by_clusters(
@@ -138,14 +133,5 @@ def by_clusters(
     kmeans = SemiSupKMeans(n_categories, n_init=config.n_init, max_iter=config.max_iter, seed=seed)
     kmeans.fit(clustered, data.labels[data.seen])
     assigner = CategoryAssigner.of_centroids(np.asarray(kmeans.centroids_))
-    assigner = replace(assigner, center=center, directions=directions)
-    return Learned(features, assigner, data.of_target(np.asarray(kmeans.labels_[len(data.labeled) :], dtype=np.int64)))
-
-
-def by_prototypes(
-    data: TrainingData, features: Float[Array, "images dim"], prototypes: Float[Array, "categories dim"], center: Center
-) -> Learned:
-    """Assign each target image to the prototype with the largest cosine, after subtracting `center`."""
-    assigner = CategoryAssigner.of_prototypes(prototypes, center)
-    cluster, _, _ = assigner.assign(features[data.n_labeled :])
-    return Learned(features, assigner, cluster)
+    labels = np.asarray(kmeans.labels_[len(data.labeled) :], dtype=np.int64)
+    return Learned(replace(assigner, center=center, directions=directions), data.of_target(labels))

@@ -38,6 +38,7 @@ from justright.features.extract import extract
 from justright.features.views import Views
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import home
+from justright.utils.fingerprint import differences
 from justright.utils.parallel import Engine
 from justright.utils.seeding import generator
 from justright.utils.types import UNLABELED, Array
@@ -122,7 +123,6 @@ class Discovery(BaseEstimator, ABC):
         features: of the labeled and of the unlabeled images before training, if they were computed already.
         """
         self.notes_: list[str] = []
-        self._fingerprints: dict[str, Any] = {}
         self.trained_share_ = 1.0
         self.joint_: JointAnswer | None = None
         config = self.config_class() if self.config is None else self.config
@@ -142,17 +142,18 @@ class Discovery(BaseEstimator, ABC):
         self.backbone_ = trainable_copy(self.backbone)
         with torch_threads(self._n_threads_before(), self.folder):
             plain = partial(self._views, "plain", data, views=1, precision="float32", seed=0)
-            self._conclude(data, self._learn(FitInputs(self.backbone_, data, plain, features)))
+            inputs = FitInputs(self.backbone_, data, plain, features)
+            learned = self._learn(inputs)
+            self._conclude(data, inputs.features(), learned)
         return self
 
     def _for_classes(self, config: Any, data: TrainingData) -> Any:
         """Adapt the settings to the sizes of the labeled classes, and note what changes."""
         sizes = np.bincount(data.labels[data.labeled], minlength=len(data.known))
-        adapted, requested = config.for_classes(sizes), asdict(config)
+        adapted = config.for_classes(sizes)
         self.notes_ += [
-            f"labeled classes have {sizes.min()} to {sizes.max()} images: {name} is {value}, not {requested[name]}"
-            for name, value in asdict(adapted).items()
-            if value != requested[name]
+            f"labeled classes have {sizes.min()} to {sizes.max()} images: {name} is {now}, not {before}"
+            for name, (before, now) in differences(asdict(config), asdict(adapted)).items()
         ]
         return adapted
 
@@ -187,29 +188,30 @@ class Discovery(BaseEstimator, ABC):
         features, ends_in_norm = inputs.features(), inputs.backbone.cut.ends_in_norm
         return by_clusters(inputs.data, features, self.n_categories_, self.config_, self.seed, ends_in_norm)
 
-    def _conclude(self, data: TrainingData, learned: Learned) -> None:
+    def _conclude(self, data: TrainingData, features: Float[Array, "images dim"], learned: Learned) -> None:
         """Calibrate the confidence and set the attributes."""
         rows, self.calibrated_on_ = np.flatnonzero(data.is_held_out), "held-out labeled images"
         self.labeled_rows_, self.held_out_rows_ = data.labeled, rows
         self.class_rows_ = np.union1d(data.labeled, rows)
         self.class_labels_ = data.labels[self.class_rows_].astype(np.int64)
-        self.class_features_ = learned.features[self.class_rows_]
+        self.class_features_ = features[self.class_rows_]
         self.held_out_accuracy_ = math.nan
         if len(rows):
-            category, _, _ = learned.assigner.assign(learned.features[rows])
+            category, _, _ = learned.assigner.assign(features[rows])
             self.held_out_accuracy_ = float(np.mean(category == data.labels[rows]))
         else:
             rows, self.calibrated_on_ = data.labeled, "the labeled images it learned from, hence too sure"
         if not len(rows):
             self.calibrated_on_ = UNCALIBRATED
         rows = rows[:: -(-len(rows) // CALIBRATION_ROWS) or 1]
-        features, target = learned.features, learned.features[data.n_labeled :]
-        self.assigner_ = learned.assigner.calibrated(features[rows], data.labels[rows]).with_reference(target)
+        target = features[data.n_labeled :]
+        assigner = learned.assigner.calibrated(features[rows], data.labels[rows])
+        cluster, confidence, best = assigner.assign(target)
+        self.assigner_ = assigner.with_reference(best)
         self.is_given_ = data.given != UNLABELED
         self.labels_, self.features_ = np.where(self.is_given_, data.given, learned.labels), target
         self.categories_ = category_names(data.known, self.n_categories_)
         self.known_labels_ = data.known_labels
-        cluster, confidence, _ = self.assigner_.assign(target)
         # no confidence for an image that clustering put into another cluster than the nearest
         confidence = np.where(cluster == learned.labels, confidence, 0.0)
         self.confidence_ = np.where(self.is_given_, 1.0, confidence).astype(np.float32)
@@ -217,8 +219,8 @@ class Discovery(BaseEstimator, ABC):
     def predictions(self, images: ImageSet) -> Predictions:
         """Return the result of `fit` for the target; `images` are its images."""
         index = images.with_ids().table.select(["id", "dataset", "path"])
-        nothing = np.zeros(len(self.labels_), dtype=bool)
-        return Predictions(index, self.labels_, self.confidence_, nothing, self.categories_, self.is_given_)
+        is_neither = np.zeros(len(self.labels_), dtype=bool)
+        return Predictions(index, self.labels_, self.confidence_, is_neither, self.categories_, self.is_given_)
 
     def predict(
         self,
@@ -233,6 +235,8 @@ class Discovery(BaseEstimator, ABC):
         neither: an image has no category if it fits worse than all but this share of the target's images; 0: never.
         given: labels from a person by content id; such an image keeps its label.
         """
+        if not 0 <= neither < 1:
+            raise DataError(f"the share of images of no category is {neither}", expected="at least 0, below 1")
         with TemporaryDirectory() as folder:
             table = extract(images, self.backbone_, Path(folder) / "tuned", max_bad=max_bad)
             tuned, index = np.asarray(table.features), table.index.select(["id", "dataset", "path"])
@@ -242,9 +246,9 @@ class Discovery(BaseEstimator, ABC):
                 is_neither = self.assigner_.is_neither(best, neither)
             else:
                 before = extract(images.take(good), self.backbone, Path(folder) / "frozen")
-                followed = self.joint_.predict(np.asarray(before.features), tuned, self.assigner_.scores)
-                cluster, confidence = followed.category, probability_right(followed.evidence)
-                is_neither = self.joint_.is_neither(followed.similarity, neither)
+                answer = self.joint_.predict(np.asarray(before.features), tuned, self.assigner_.scores)
+                cluster, confidence = answer.category, probability_right(answer.evidence)
+                is_neither = self.joint_.is_neither(answer.similarity, neither)
         predicted = Predictions(index, cluster, confidence, is_neither, self.categories_)
         if not given:
             return predicted
@@ -270,13 +274,13 @@ class Discovery(BaseEstimator, ABC):
         if about["method"] != cls.name:
             raise DataError(f"{folder} holds a model of {about['method']}", expected=cls.name)
         config = cls.config_class().with_settings(about["config"])
-        made = cls(about["n_categories"], backbone, config, seed=about["seed"])
-        made.n_categories_, made.config_ = made.n_categories, config
-        made.backbone_, made.assigner_, made.joint_ = tuned, assigner, joint
-        made.categories_ = tuple(Category(**category) for category in about["categories"])
-        made.known_labels_ = tuple(about["known_labels"])
-        made.calibrated_on_ = about["calibrated_on"]
-        return made
+        model = cls(about["n_categories"], backbone, config, seed=about["seed"])
+        model.n_categories_, model.config_ = model.n_categories, config
+        model.backbone_, model.assigner_, model.joint_ = tuned, assigner, joint
+        model.categories_ = tuple(Category(**category) for category in about["categories"])
+        model.known_labels_ = tuple(about["known_labels"])
+        model.calibrated_on_ = about["calibrated_on"]
+        return model
 
 
 class TrainedDiscovery(Discovery):
@@ -298,7 +302,8 @@ class TrainedDiscovery(Discovery):
             part: subfolder for its checkpoints and metrics.
             more: further values that must not change when a run is resumed.
         """
-        data, folder = inputs.data, None if self.folder is None else self.folder / part
+        data = inputs.data
+        folder = None if self.folder is None else self.folder / part
         learner.guide = self._guide(inputs, config)
         options: dict[str, Any] = {"views": config.views, "precision": config.bank_precision}
         options["seed"] = self.seed if config.views_by_seed else 0
@@ -309,24 +314,20 @@ class TrainedDiscovery(Discovery):
             rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
             n_views = N_FRESH if config.views == "fresh" else config.views
             views = {stream: FeatureViews(each, np.unique(rows), n_views) for stream, each in views.items()}
-        if not self._fingerprints:  # of the backbone before training and of the data: the same for all trainings
-            self._fingerprints = {
-                "backbone": self.backbone.fingerprint,
-                "frozen": self.backbone.prefix_fingerprint,  # another version may tune another part
-                "data": data.fingerprint(),
-            }
         made_with = {
             "method": self.name,
             "seed": int(self.seed),
             "n_categories": self.n_categories_,
             "config": asdict(config),
-            **self._fingerprints,
+            "backbone": self.backbone.fingerprint,  # before training
+            "frozen": self.backbone.prefix_fingerprint,  # another version may tune another part
+            "data": data.fingerprint,
             **more,
         }
         learner.to(self.backbone.device)
         if learner.is_tuned:
             inputs.forget_features()
-        # a plateau is looked for only where an epoch costs much more than looking
+        # without the network an epoch is so short that a search for a plateau would cost more
         plain = inputs.plain if learner.is_tuned else None
         training = Training(learner, views, data, config, folder, made_with, plain, self.tensorboard)
         training.run(f"training {self.name}" if learner.is_tuned else f"training the heads of {self.name}")

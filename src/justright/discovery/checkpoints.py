@@ -20,7 +20,6 @@ from justright.utils.errors import DataError, JustrightError
 from justright.utils.files import parsed_json, remove_leftovers, replacing, write_text
 from justright.utils.fingerprint import differences, differences_text
 from justright.utils.hashing import hash_pieces
-from justright.utils.settings import flat
 
 _log = logging.getLogger(__name__)
 
@@ -60,14 +59,14 @@ class Checkpoints:
         files, damaged = self._files(), list[Path]()
         for path in files:
             try:
-                found = _read(path)
+                checkpoint = _read(path)
             except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
                 _log.warning("%s is damaged (%s); using the checkpoint before it", path, error)
                 damaged.append(path)
                 continue
             for each in damaged:  # only now: if all are damaged, the next start must still see them and raise
                 each.rename(each.with_suffix(".damaged"))
-            return found
+            return checkpoint
         if files:
             raise DataError(
                 f"every checkpoint in {self.folder} is damaged",
@@ -122,7 +121,7 @@ def checksum(tensors: Mapping[str, Tensor], state: str = "") -> str:
 
 def check_same_settings(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Raise if the checkpoint was made with other settings; the error lists the differences."""
-    if changes := differences(flat(before), now):
+    if changes := differences(before, now):
         raise DataError(
             f"{folder} was trained with other settings:\n{differences_text(changes)}",
             expected="the same data, weights and settings",
@@ -140,22 +139,15 @@ class EpochRecords:
         self.path = folder / "metrics.jsonl" if folder and Processes().is_first else None
         self.curves = expect_tensorboard()(str(self.path.parent / "tensorboard")) if self.path and tensorboard else None
 
-    def write(self, record: Mapping[str, Any]) -> None:
-        """Add the record of an epoch."""
-        if self.path is None:
+    def write(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Write the records of all epochs so far. Lines of epochs that are trained again after a kill disappear."""
+        if self.path is None or not (records or self.path.exists()):
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
-        if self.curves is not None:
-            for name in record.keys() - {"epoch"}:
-                self.curves.add_scalar(name, record[name], record["epoch"])
+        write_text(self.path, "".join(f"{json.dumps(record)}\n" for record in records))
+        if self.curves is not None and records:
+            for name in records[-1].keys() - {"epoch"}:
+                self.curves.add_scalar(name, records[-1][name], records[-1]["epoch"])
             self.curves.flush()
-
-    def begin_with(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Rewrite metrics.jsonl with the records of a checkpoint; later epochs are trained and recorded again."""
-        if self.path is not None and (records or self.path.exists()):
-            write_text(self.path, "".join(f"{json.dumps(record)}\n" for record in records))
 
 
 def expect_tensorboard() -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -23,7 +23,6 @@ from justright.discovery.base import TrainedDiscovery
 from justright.discovery.configs import KMEANS_FIELDS, TrainConfig
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Outputs, features_of
-from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone
 from justright.features.views import Views
 from justright.geometry import unit_rows
@@ -82,9 +81,9 @@ class CMSLearner(GCDLearner):
         chosen = views["weak"].choose(epoch, MEMORY_STEP, len(self.rows), 2)
         features = features_of(self.backbone, views["weak"], np.tile(self.rows, 2), chosen.ravel())
         with torch.no_grad():
-            seen = torch.from_numpy(features).to(self.memory.device)
+            projections = self.projector(torch.from_numpy(features).to(self.memory.device))
             # rows that are not finite become 0 here; a step that draws such an image raises and names it
-            self.memory.copy_(normalize(self.projector(seen), dim=-1).nan_to_num())
+            self.memory.copy_(normalize(projections, dim=-1).nan_to_num())
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """Both losses of the batch."""
@@ -103,19 +102,24 @@ class CMS(TrainedDiscovery):
     extractions_per_epoch = 2
 
     def _learn(self, inputs: FitInputs) -> Learned:
-        config: CMSConfig = self.config_
-        batches = inputs.data.batches(config.batch_size, self.seed)
+        config, data = self.config_, inputs.data
+        batches = data.batches(config.batch_size, self.seed)
         learner = CMSLearner(inputs.backbone, config, batches, self._torch_generator("heads"))
         self._train(learner, inputs, config)
-        features = clustered = inputs.features()
+        features = inputs.features()
+        unit = clustered = unit_rows(features[data.seen])
         if config.cluster_by == "projections":
             with torch.no_grad():
                 projections = learner.projector(torch.from_numpy(features).to(inputs.backbone.device))
-            clustered = projections.float().cpu().numpy()
-        k = self.n_categories_ if config.categories == "given" else None
-        learned = by_shifted_clusters(inputs.data, features, clustered, k, config, self.seed)
-        self.n_categories_ = len(learned.assigner.vectors)
-        return learned
+            clustered = unit_rows(projections.float().cpu().numpy()[data.seen])
+        clustering = ShiftedClusters(data.labels[data.labeled], len(data.known), config.n_ward, self.seed)
+        if config.categories == "labeled":
+            self.n_categories_ = clustering.best_k(clustered)
+        k = self.n_categories_
+        category = clustering.best(clustered, k, config.n_neighbors, config.shift).category
+        # new images are assigned to the nearest centroid of features, whatever was clustered
+        assigner = CategoryAssigner.of_centroids(_centroids(unit, category, k))
+        return Learned(assigner, data.of_target(category[len(data.labeled) :]))
 
 
 _log = logging.getLogger(__name__)
@@ -132,29 +136,6 @@ class NumberedClusters(NamedTuple):
     accuracy: float
 
 
-def by_shifted_clusters(
-    data: TrainingData,
-    features: Float[Array, "images dim"],
-    clustered: Float[Array, "images out"],
-    n_categories: int | None,
-    config: Any,
-    seed: int,
-) -> Learned:
-    """Repeat mean shift on `clustered` while Ward's clusters agree better with the labels.
-
-    Without `n_categories`, K is the number that agrees best. New images are assigned to the nearest centroid of
-    `features`.
-    """
-    rows = data.seen
-    clustering = ShiftedClusters(data.labels[data.labeled], len(data.known), config.n_ward, seed)
-    x = unit_rows(clustered[rows])
-    k = clustering.best_k(x) if n_categories is None else n_categories
-    clusters = clustering.best(x, k, config.n_neighbors, config.shift)
-    unit = unit_rows(features[rows])
-    assigner = CategoryAssigner.of_centroids(_centroids(unit, clusters.category, k))
-    return Learned(features, assigner, data.of_target(clusters.category[len(data.labeled) :]))
-
-
 @dataclass(frozen=True, eq=False)
 class ShiftedClusters:
     """Clusters of unit rows, the labeled ones first."""
@@ -167,7 +148,7 @@ class ShiftedClusters:
     def best(self, x: Float[Array, "images dim"], k: int, n_neighbors: int, share: float) -> NumberedClusters:
         """Return K clusters after the number of shifts with the highest accuracy on labels; ties: most shifts.
 
-        Stops after two shifts without improvement, or after twenty. Without labels that is after two.
+        Stops after two shifts without improvement, or after twenty. Without labels it stops after two.
         """
         best, n_idle = self.numbered(_Tree(x, self.n_ward, self.seed), k), 0
         for _ in range(MAX_SHIFTS):

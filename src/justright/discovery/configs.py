@@ -41,7 +41,6 @@ STEADY_SHARE = 0.6  # of the epochs are at the first rate
 MAX_EPOCHS = 50  # of such a training: the rate falls, and a plateau is looked for, once an epoch
 
 KMEANS_FIELDS = ("n_init", "max_iter")
-STORED_VIEW_FIELDS = ("bank_precision",)
 
 # two views of an image make a pair
 VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at_least(2).expected}, or "fresh"')
@@ -151,8 +150,8 @@ class TrainConfig(ContrastiveSettings, Config):
 
     def without_effect(self) -> dict[str, str]:
         """The settings of stored views, where none are stored."""
-        stored = dict.fromkeys(STORED_VIEW_FIELDS, "views=fresh stores no views") if self.views == "fresh" else {}
-        return super().without_effect() | stored
+        of_stored = {"bank_precision": "views=fresh stores no views"} if self.views == "fresh" else {}
+        return super().without_effect() | of_stored
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
         """Return a copy with a number of epochs; if it was not set, epochs are short enough for a smooth schedule."""

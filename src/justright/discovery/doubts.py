@@ -1,12 +1,12 @@
 """Doubts about categories, from other clusterings of the same images.
 
 Two kinds: two clusterings divide a category in the same way. Belongs with: two of them join it with another category.
-docs/reference/report.md says how often either was right.
+How often either was right: docs/reference/report.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -40,11 +40,11 @@ def doubts_of(answer: JointAnswer, is_given: Mask) -> list[Doubt]:
     """Doubts about categories of the target, from its anchors; images with a given label do not count."""
     target = slice(answer.n_labeled, None)
     rows = evenly_spaced(len(is_given), len(answer.category) - answer.n_labeled)
-    free = ~is_given[rows]
-    category, members = answer.category[target][free], answer.members[:, target][:, free]
-    places = rows[free]
-    found = doubts(category, members, answer.clusters.inner, answer.clusters.n_known)
-    return [Doubt(each.category, each.other, tuple(places[list(each.rows)].tolist())) for each in found]
+    is_open = ~is_given[rows]
+    category, members = answer.category[target][is_open], answer.members[:, target][:, is_open]
+    rows = rows[is_open]
+    of_rows = doubts(category, members, answer.clusters.inner, answer.clusters.n_known)
+    return [replace(each, rows=tuple(rows[list(each.rows)].tolist())) for each in of_rows]
 
 
 def doubts(
@@ -56,22 +56,22 @@ def doubts(
     """At most one doubt about each category; two kinds takes precedence."""
     size = np.bincount(category, minlength=len(inner))
     by_category = np.split(np.argsort(category, kind="stable"), np.cumsum(size)[:-1])
-    found = {}
+    by_number = {}
     for number, rows in enumerate(by_category):
         side = smaller_side(members[:, rows])
         if inner[number] >= LEAST_INNER and len(side) >= max(LEAST_IMAGES, LEAST_SIDE * len(rows)):
-            found[number] = Doubt(number, None, tuple(rows[side].tolist()))
+            by_number[number] = Doubt(number, None, tuple(rows[side].tolist()))
     together = shared(category, members, len(size))
     is_possible = (together.sum(axis=0) >= 2) & (size >= LEAST_IMAGES)
     for number in range(n_known, len(size)):
         others = np.flatnonzero(is_possible[number] & ((np.arange(len(size)) < n_known) | (size >= size[number])))
         others = others[others != number]
-        if number not in found and size[number] >= LEAST_IMAGES and len(others):
+        if number not in by_number and size[number] >= LEAST_IMAGES and len(others):
             other, rows = int(others[size[others].argmax()]), by_category[number]
-            who = np.flatnonzero(together[:, number, other])
-            is_there = [members[each, rows] == np.bincount(members[each, rows]).argmax() for each in who]
-            found[number] = Doubt(number, other, tuple(rows[np.all(is_there, axis=0)].tolist()))
-    return [found[number] for number in sorted(found)]
+            clusters = members[together[:, number, other]][:, rows]  # in the members that join the two
+            is_in_largest = [each == np.bincount(each).argmax() for each in clusters]
+            by_number[number] = Doubt(number, other, tuple(rows[np.all(is_in_largest, axis=0)].tolist()))
+    return [by_number[number] for number in sorted(by_number)]
 
 
 def smaller_side(members: Int[Array, "members images"]) -> Int[Array, " side"]:
@@ -81,13 +81,13 @@ def smaller_side(members: Int[Array, "members images"]) -> Int[Array, " side"]:
 
     The pair of members m, m' with the largest smaller side counts.
     """
-    found = np.zeros(0, dtype=np.int64)
+    largest = np.zeros(0, dtype=np.int64)
     for pair in combinations(members, 2) if members.shape[1] else ():
         cells, cell, n = np.unique(np.stack(pair), axis=1, return_inverse=True, return_counts=True)
         is_apart = (cells != cells[:, [n.argmax()]]).all(axis=0)
-        side = np.flatnonzero(cell.ravel() == np.where(is_apart, n, 0).argmax()) if is_apart.any() else found
-        found = side if len(side) > len(found) else found
-    return found
+        side = np.flatnonzero(cell.ravel() == np.where(is_apart, n, 0).argmax()) if is_apart.any() else largest
+        largest = side if len(side) > len(largest) else largest
+    return largest
 
 
 def shared(
@@ -97,11 +97,11 @@ def shared(
 
     That is more than half, so it can only be the cluster b(a) = argmax_b |a and b| of each.
     """
-    found = []
+    of_members = []
     for member in members:
         counts = np.zeros((n_categories, int(member.max(initial=0)) + 1))
         np.add.at(counts, (category, member), 1)
         is_most = (counts.max(axis=1) >= MOST_SHARED * counts.sum(axis=1)) & counts.any(axis=1)
         best = np.where(is_most, counts.argmax(axis=1), -1)
-        found.append((best[:, None] == best) & (best >= 0)[:, None])
-    return np.array(found).reshape(len(members), n_categories, n_categories)
+        of_members.append((best[:, None] == best) & (best >= 0)[:, None])
+    return np.array(of_members).reshape(len(members), n_categories, n_categories)

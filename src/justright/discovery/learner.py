@@ -104,9 +104,8 @@ class FitInputs:
         Until the backbone is tuned these are the features before training.
         """
         if self._features is None:
-            self._features = (
-                features_of(self.backbone, self.plain) if self.frozen is None else np.concatenate(self.frozen)
-            )
+            frozen = self.frozen
+            self._features = features_of(self.backbone, self.plain) if frozen is None else np.concatenate(frozen)
         return self._features
 
     def mean_feature(self, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
@@ -212,14 +211,10 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
 
     The losses still see the whole batch, so that values and gradients are the same.
     """
-    n_rows = len(stored[0])
-    if size is None or n_rows <= size:
+    if size is None or len(stored[0]) <= size:
         return chunked_suffix(backbone, stored)
-    parts = []
-    for start in range(0, n_rows, size):
-        chunk = tuple(part[start : start + size] for part in stored)
-        parts.append(checkpoint(lambda *each: backbone.suffix(each), *chunk, use_reentrant=False))
-    return torch.cat(parts)
+    chunks = zip(*(torch.split(part, size) for part in stored), strict=True)
+    return torch.cat([checkpoint(lambda *each: backbone.suffix(each), *chunk, use_reentrant=False) for chunk in chunks])
 
 
 def features_of(

@@ -6,7 +6,6 @@ byte-identical to an uninterrupted one.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections import defaultdict
@@ -98,7 +97,6 @@ class Training:
         if self.plain is not None and config.steady_share and has_categories:
             self.assignments = Assignments(self.data, self.plain)
         self.checkpoints = None if self.folder is None else Checkpoints(self.folder / "checkpoint")
-        self.made_with = json.loads(json.dumps(self.made_with))  # as it will be read back
         self.device = learner.backbone.device
         self.n_steps = config.n_steps or max(batches.n_steps for batches in learner.batches)
         self.trained = learner.trained()
@@ -112,6 +110,7 @@ class Training:
     def run(self, what: str) -> None:
         """Train to the last epoch, resuming from a checkpoint."""
         self._resume()
+        self.records.write(self.progress.records)
         n_left = self.progress.n_epochs * self.n_steps - self._n_done
         for _ in track(self._steps(), n_left, what):
             pass
@@ -130,7 +129,7 @@ class Training:
 
     def _steps(self) -> Iterator[StepMessage]:
         progress, config = self.progress, self.config
-        if progress.epoch == progress.n_epochs:  # its last checkpoint was read
+        if progress.epoch == progress.n_epochs:  # resumed from the last checkpoint
             return
         saved_at = self._timed_at = time.monotonic()
         while progress.epoch < progress.n_epochs:
@@ -157,9 +156,9 @@ class Training:
             progress.seconds = self.processes.of_first(progress.seconds, self.device)
             spent = progress.seconds - sum(record["seconds"] for record in progress.records)
             progress.records.append({"epoch": epoch, "learning_rate": rate, **means, "seconds": spent})
-            self.records.write(progress.records[-1])
+            self.records.write(progress.records)
             progress.epoch, progress.step, progress.sums = epoch + 1, 0, {}
-            if epoch < n_steady and (why := self._why_enough()):
+            if epoch < n_steady and (why := self._reason_to_end()):
                 progress.n_epochs = n_epochs_with(epoch + 1, progress.n_epochs, config.steady_share)
                 progress.why_fewer = why
                 self._save()  # the decision to stop early is made once
@@ -170,8 +169,8 @@ class Training:
         self.progress.seconds += now - self._timed_at
         self._timed_at = now
 
-    def _why_enough(self) -> str:
-        """Return why the learning rate may start to fall: time is up, or a plateau; empty if it may not."""
+    def _reason_to_end(self) -> str:
+        """Why the learning rate starts to fall early: time is up, or a plateau; empty if it does not."""
         config, progress = self.config, self.progress
         if config.minutes is not None and progress.seconds >= config.steady_share * 60 * config.minutes:
             return TIME_UP
@@ -248,12 +247,11 @@ class Training:
         # in turn: the first process renames damaged files
         saved = None if self.checkpoints is None else self.processes.in_turn(self.checkpoints.load)
         if saved is None:
-            self.records.begin_with([])
             return
         check_same_settings(saved.state["made_with"], self.made_with, self.folder or Path())
         self.progress = Progress(**saved.state["progress"])
         if self.progress.epoch < self.progress.n_epochs:  # a finished training may be read by any number of processes
-            self.processes.expect(saved.state.get("processes", self.processes.n), self.folder or Path())
+            self.processes.expect(saved.state["processes"], self.folder or Path())
         with torch.no_grad():
             for name, tensor in self.learner.changing().items():
                 tensor.copy_(saved.tensors[f"network/{name}"])
@@ -263,7 +261,6 @@ class Training:
         if self.assignments is not None and ASSIGNED in saved.tensors:
             self.assignments.categories = saved.tensors[ASSIGNED].numpy()
         self.scaler.load_state_dict(saved.state["scaler"])
-        self.records.begin_with(self.progress.records)
 
 
 def learning_rate(epoch: int, n_epochs: int, base: float, floor_share: float, n_steady: int = 0) -> float:
@@ -330,7 +327,7 @@ def stop_if_not_finite(
     bad = [image for each, names in zip(outputs, ids, strict=True) for image in _bad_images(each, names)]
     if bad:
         more = ", ..." if len(bad) > MAX_IDS_SHOWN else ""
-        which = f"{len(bad)} images give such values: {', '.join(bad[:MAX_IDS_SHOWN])}{more}"
+        which = f"nor are the outputs of {len(bad)} images: {', '.join(bad[:MAX_IDS_SHOWN])}{more}"
     else:
         every = [image for names in ids for image in names]
         which = f"the outputs of the network are finite; the batch has {', '.join(every[:MAX_IDS_SHOWN])}, ..."
@@ -367,7 +364,7 @@ MAX_COMPARED = 2048  # target images; enough to measure a change of 1 %
 # is_plateau compares the last epochs with as many before them: this share of all epochs, at least this many
 COMPARED_SHARE, MIN_COMPARED = 0.15, 6
 PLATEAU_RATIO = 0.97  # a plateau: the mean change is at least this share of the mean change before
-STILL = 0.005  # or: the mean change is below this share of the images
+FEW_CHANGES = 0.005  # or: the mean change is below this share of the images
 
 
 class Assignments:
@@ -390,4 +387,4 @@ def is_plateau(changes: Sequence[float], n_epochs: int) -> bool:
     if len(changes) < 2 * n:
         return False
     before, now = np.mean(changes[-2 * n : -n]), np.mean(changes[-n:])
-    return bool(now < STILL or now >= PLATEAU_RATIO * before)
+    return bool(now < FEW_CHANGES or now >= PLATEAU_RATIO * before)

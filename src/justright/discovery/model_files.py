@@ -25,10 +25,10 @@ from justright.utils.hashing import signed, verified
 
 FORMAT = "justright model 1"
 TUNED, JOINT = "tuned/", "joint/"
-NEEDED, OPTIONAL = ("vectors", "offset"), ("reference", "center", "directions")  # tensors of the assigner
-METHOD_KEYS = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
-REQUIRED_KEYS = METHOD_KEYS | {"backbone", "temperature", "checksum"}  # what model.json must hold
-BACKBONE_KEYS = {"name", "prefix_fingerprint", "resolution"}  # what its "backbone" must hold
+ARRAYS = ("vectors", "offset", "reference", "center", "directions")  # of the assigner; it may lack the last three
+OF_METHOD = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
+REQUIRED_KEYS = OF_METHOD | {"backbone", "temperature", "checksum"}  # of model.json
+BACKBONE_KEYS = {"name", "prefix_fingerprint", "resolution"}  # of its "backbone"
 
 
 def write_model(
@@ -40,7 +40,7 @@ def write_model(
 ) -> None:
     """Write both files; the JSON last, so that a model without it is not finished."""
     tensors = {f"{TUNED}{name}": tensor.cpu() for name, tensor in backbone.tuned_state().items()}
-    parts = {name: getattr(assigner, name) for name in (*NEEDED, *OPTIONAL)}
+    parts = {name: getattr(assigner, name) for name in ARRAYS}
     if joint is not None:
         parts |= {f"{JOINT}{name}": part for name, part in joint.tensors().items()}
         about = about | {"joint": joint.about()}
@@ -93,7 +93,7 @@ def read_model(
             raise ValueError("it does not belong to model.json, or one of them is damaged")
         tuned = {name.removeprefix(TUNED): part for name, part in tensors.items() if name.startswith(TUNED)}
         backbone.load_tuned_state(tuned)
-        parts = {name: tensors[name].numpy() for name in (*NEEDED, *OPTIONAL) if name in NEEDED or name in tensors}
+        parts = {name: tensors[name].numpy() for name in ARRAYS if name in tensors}
         assigner = CategoryAssigner(temperature=float(about["temperature"]), **parts)
         of_joint = {name.removeprefix(JOINT): part.numpy() for name, part in tensors.items() if name.startswith(JOINT)}
         if bool(of_joint) != (about.get("joint") is not None):

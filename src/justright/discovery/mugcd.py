@@ -1,4 +1,4 @@
-"""muGCD: GCD's representation, then SimGCD's losses with a slow teacher who sees easier views (NeurIPS 2023).
+"""muGCD: GCD's representation, then SimGCD's losses with a slow teacher that sees easier views (NeurIPS 2023).
 
 A reconstruction: the method's code is not public, and some values come from citations of its paper. Each such choice
 is a field of MuGCDConfig, and docs/research/decisions.md gives its source.
@@ -15,12 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from justright.data.transforms import Strong, Transform
-from justright.discovery.assigner import Learned, by_prototypes
+from justright.discovery.assigner import Learned
 from justright.discovery.configs import KMEANS_FIELDS, PlannedTraining
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import FitInputs, Outputs, trainable_copy
 from justright.discovery.loop import teacher_momentum
-from justright.discovery.simgcd import DiscoveryWithHeads, Heads, LearnerWithHeads, SimGCDConfig
+from justright.discovery.simgcd import Heads, SimGCD, SimGCDConfig, SimGCDLearner
 from justright.features.backbone import Backbone, Stored
 from justright.utils.errors import JustrightError
 from justright.utils.settings import SHARE, Range, number, one_of, setting
@@ -100,14 +100,14 @@ class Student(nn.Module):
         return self.heads(self.backbone.suffix(stored))
 
 
-class MuGCDLearner(LearnerWithHeads):
+class MuGCDLearner(SimGCDLearner):
     """Eq. 6 on two strong views; the teacher's logits of one weak view are the target of both."""
 
     config: MuGCDConfig
     streams = {"strong": 2, "weak": 1}  # noqa: RUF012
 
-    def __init__(self, *given: Any):
-        super().__init__(*given)
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
         self.student = Student(self.backbone, self.heads)
         self.teacher = MeanTeacher(self.student)
 
@@ -115,12 +115,12 @@ class MuGCDLearner(LearnerWithHeads):
         """Return the transform of a stream; strong views follow the settings."""
         if stream != "strong":
             return super().transform(stream)
-        often, guess = self.config.strong_color, Strong()
+        share, full = self.config.strong_color, Strong()
         return Strong(
             scale=(self.config.strong_area, 1.0),
-            jitter=often * guess.jitter,
-            grayscale=often * guess.grayscale,
-            blur=often * guess.blur,
+            jitter=share * full.jitter,
+            grayscale=share * full.grayscale,
+            blur=share * full.blur,
         )
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
@@ -141,7 +141,7 @@ class MuGCDLearner(LearnerWithHeads):
         return super().changing() | {f"teacher.{name}": teacher[name] for name in sorted(students)}
 
 
-class MuGCD(DiscoveryWithHeads):
+class MuGCD(SimGCD):
     """GCD's representation first, then SimGCD's losses with a mean teacher, which also assigns the images."""
 
     name = "mugcd"
@@ -160,15 +160,14 @@ class MuGCD(DiscoveryWithHeads):
         representation = GCDLearner(backbone, first, batches, self._torch_generator("heads of stage 1"))
         self._train(representation, inputs, first, "stage1", stage=1)
 
-        heads, center = self._heads(inputs)
-        config = self._train_heads(heads, self.config_.for_second_training(), inputs)
+        heads, config = self._heads(inputs, self.config_.for_second_training())
         learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
         self._train(learner, inputs, config, stage=2)
 
         network: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student
         parameters = dict(network.backbone.model.named_parameters())
         backbone.load_tuned_state({name: parameters[name] for name in backbone.tuned_state()})
-        return by_prototypes(data, inputs.features(), network.heads.prototypes(), center)
+        return self._by_prototypes(inputs, network.heads)
 
 
 class MeanTeacher(nn.Module):
@@ -197,8 +196,8 @@ class MeanTeacher(nn.Module):
             for average, latest in zip(self.network.parameters(), student.parameters(), strict=True):
                 if latest.requires_grad:
                     average.lerp_(latest, 1 - momentum)
-            for held, current in zip(self.network.buffers(), student.buffers(), strict=True):
-                held.copy_(current)
+            for old, new in zip(self.network.buffers(), student.buffers(), strict=True):
+                old.copy_(new)
 
     def train(self, mode: bool = True) -> MeanTeacher:
         """Stay in evaluation mode, also if the parent module switches to training mode."""

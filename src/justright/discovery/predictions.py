@@ -33,8 +33,7 @@ NEITHER = "neither"  # the kind of an image that looks like none of the categori
 UNCALIBRATED = "nothing: no labeled images were used"  # `calibrated_on` without labeled images
 SOURCES = ("predicted", "given")  # where a category comes from: the method, or a person who labeled the image
 
-
-NEW_NAME = re.compile(r"new-(\d{1,9})", re.IGNORECASE | re.ASCII)  # what a discovered cluster is called
+NEW_NAME = re.compile(r"new-(\d{1,9})", re.IGNORECASE | re.ASCII)  # the name of a discovered cluster
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Predictions:
 
     @cached_property
     def purity(self) -> Float[Array, " categories"]:
-        """The expected share of right images in each category: the mean confidence of those that nobody labeled.
+        """The expected share of right images in each category: the mean confidence of its images without a given label.
 
         NaN where there are none.
         """
@@ -177,7 +176,7 @@ class Consensus:
 
     predictions: Predictions  # categories of the reference run; mean confidence, 0 for runs that disagree
     agreement: Float[Array, " images"]  # the share of runs that put the image where the vote puts it
-    reference: int  # the run that agrees best with the others; its categories give the numbers
+    reference: int  # the run that agrees best with the others; its category numbers are used
 
 
 def consensus(runs: Sequence[Predictions]) -> Consensus:
@@ -186,24 +185,24 @@ def consensus(runs: Sequence[Predictions]) -> Consensus:
     n_known = sum(category.kind == "known" for category in runs[0].categories)
     n_of = [len(run.categories) for run in runs]
     clusters = [run.cluster for run in runs]
-    every = range(len(runs))
-    agreeing = [  # a row for each run whose numbers are taken, a column for each that is compared with it
-        [np.mean(_renamed(clusters[b], n_of[b], clusters[a], n_of[a], n_known) == clusters[a]) for b in every]
-        for a in every
+    numbers = range(len(runs))
+    agreeing = [  # the share of images on which run b, renumbered to match run a, agrees with it
+        [np.mean(_renumbered(clusters[b], n_of[b], clusters[a], n_of[a], n_known) == clusters[a]) for b in numbers]
+        for a in numbers
     ]
     reference = int(np.argmax(np.sum(agreeing, axis=1)))  # of equals the first
     voted, n_categories = clusters[reference], n_of[reference]
     confidence = np.stack([np.where(run.is_neither, 0.0, run.confidence) for run in runs])
     for _ in range(MAX_ROUNDS):
-        named = np.stack([_renamed(clusters[a], n_of[a], voted, n_categories, n_known) for a in every])
-        candidates = np.concatenate([voted[None], named])  # of equals the one before stays, so rounds end
+        matched = np.stack([_renumbered(clusters[a], n_of[a], voted, n_categories, n_known) for a in numbers])
+        candidates = np.concatenate([voted[None], matched])  # of equals the one before stays, so rounds end
         # a vote counts 1 and its confidence, so that a tie in number goes to the surer side
-        votes = np.stack([((named == each) * (1 + confidence)).sum(axis=0) for each in candidates])
+        votes = np.stack([((matched == each) * (1 + confidence)).sum(axis=0) for each in candidates])
         votes[candidates == n_categories] = -1  # clusters that match none
-        moved, voted = voted, candidates[votes.argmax(axis=0), np.arange(len(voted))]
-        if (moved == voted).all():
+        before, voted = voted, candidates[votes.argmax(axis=0), np.arange(len(voted))]
+        if (before == voted).all():
             break
-    agrees = named == voted
+    agrees = matched == voted
     joined = Predictions(
         runs[reference].index,
         voted,
@@ -215,17 +214,17 @@ def consensus(runs: Sequence[Predictions]) -> Consensus:
     return Consensus(joined, agrees.mean(axis=0), reference)
 
 
-def _renamed(
+def _renumbered(
     clusters: Int[Array, " images"], n: int, reference: Int[Array, " images"], n_reference: int, n_known: int
 ) -> Int[Array, " images"]:
     """Renumber clusters to match the reference; clusters without a match get the number after the last."""
     shared = np.zeros((n, n_reference), dtype=np.int64)
     np.add.at(shared, (clusters, reference), 1)
     row, column = linear_sum_assignment(shared[n_known:, n_known:], maximize=True)
-    name = np.full(n, n_reference)
-    name[:n_known] = np.arange(n_known)
-    name[row + n_known] = column + n_known
-    return name[clusters]
+    number = np.full(n, n_reference)
+    number[:n_known] = np.arange(n_known)
+    number[row + n_known] = column + n_known
+    return number[clusters]
 
 
 def _check_same_problem(runs: Sequence[Predictions]) -> None:

@@ -80,8 +80,8 @@ class SelExLearner(GCDLearner):
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections of both views, and their features if pairs are separated by distance."""
         features = self.features(stored["weak"], 2)
-        seen = {} if self.config.target == "pseudo_label" else {"features": features}
-        return seen | {"projections": self.projector(features)}
+        outputs = {} if self.config.target == "pseudo_label" else {"features": features}
+        return outputs | {"projections": self.projector(features)}
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The three losses of the batch."""

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.assigner import Center, Learned, by_prototypes
+from justright.discovery.assigner import CategoryAssigner, Center, Learned
 from justright.discovery.base import TrainedDiscovery
 from justright.discovery.configs import KMEANS_FIELDS, MAX_EPOCHS, PlannedTraining, TrainConfig
 from justright.discovery.learner import (
@@ -96,9 +96,9 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
         if self.heads_first is None:
             n_steps = 0 if ends_in_norm else max(MIN_HEAD_STEPS, HEAD_STEPS_PER_CATEGORY * n_categories)
             return replace(self, heads_first=n_steps).fitted(n_images, n_categories, ends_in_norm)
-        made = super().fitted(n_images, n_categories, ends_in_norm)
-        n_warmup = 0 if made.heads_first else max(2, made.n_epochs // 5)  # trained heads need no warm-up
-        return made if made.n_warmup is not None else replace(made, n_warmup=n_warmup)
+        fitted = super().fitted(n_images, n_categories, ends_in_norm)
+        n_warmup = 0 if fitted.heads_first else max(2, fitted.n_epochs // 5)  # trained heads need no warm-up
+        return fitted if fitted.n_warmup is not None else replace(fitted, n_warmup=n_warmup)
 
     def min_steps(self, n_categories: int, ends_in_norm: bool) -> int:
         """Fewer steps if the heads were trained before."""
@@ -147,6 +147,7 @@ class Heads(nn.Module):
         self, dim: int, n_categories: int, config: SimGCDConfig, generator: torch.Generator, center: Center = None
     ):
         super().__init__()
+        self.subtracted = center  # None: nothing is subtracted, and `center` is 0
         self.register_buffer("center", torch.zeros(dim) if center is None else torch.from_numpy(center))
         self.projector = ProjectionHead(dim, config.hidden_dim, config.out_dim, generator=generator)
         self.classifier = PrototypeClassifier(n_categories, dim, generator)
@@ -156,13 +157,13 @@ class Heads(nn.Module):
         features = features - self.center
         return {"projections": self.projector(features), "logits": self.classifier(features)}
 
-    def prototypes(self) -> Float[Array, "categories dim"]:
-        """The learned prototypes, as numpy."""
-        return self.classifier.prototypes.detach().cpu().numpy()
+    def assigner(self) -> CategoryAssigner:
+        """Return an assigner to the prototype with the largest cosine."""
+        return CategoryAssigner.of_prototypes(self.classifier.prototypes.detach().cpu().numpy(), self.subtracted)
 
 
-class LearnerWithHeads(Learner):
-    """The learner of SimGCD and muGCD: heads and their losses."""
+class SimGCDLearner(Learner):
+    """Eq. 6 on two weak views; the teacher is the network itself, without gradient."""
 
     def __init__(self, backbone: Backbone, config: SimGCDConfig, batches: BalancedBatches, heads: Heads):
         super().__init__(backbone, [batches], config.micro_batch)
@@ -176,6 +177,10 @@ class LearnerWithHeads(Learner):
             centered = torch.from_numpy(features).to(self.heads.center.device) - self.heads.center
             return self.heads.classifier(centered).argmax(dim=-1).cpu().numpy()
 
+    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
+        """Projections and logits of both views."""
+        return self.heads(self.features(stored["weak"], 2))
+
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch; without `teacher_logits` the network is its own teacher."""
         output, config = outputs[0], self.config
@@ -185,16 +190,14 @@ class LearnerWithHeads(Learner):
         return self.losses(*rows, labels[0], weight[0], temperature_teacher=temperature)
 
 
-class SimGCDLearner(LearnerWithHeads):
-    """Eq. 6 on two weak views; the teacher is the network itself, without gradient."""
+class SimGCD(TrainedDiscovery):
+    """Train the last block, a projection head and one prototype per category; prototypes assign the images.
 
-    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
-        """Projections and logits of both views."""
-        return self.heads(self.features(stored["weak"], 2))
+    The heads may be trained alone before the network is tuned.
+    """
 
-
-class DiscoveryWithHeads(TrainedDiscovery):
-    """A method that can train its heads alone before it tunes the network."""
+    name = "simgcd"
+    config_class = SimGCDConfig
 
     @classmethod
     def trainings(cls, config: Any) -> list[PlannedTraining]:
@@ -204,37 +207,32 @@ class DiscoveryWithHeads(TrainedDiscovery):
         heads = PlannedTraining(config.for_heads_only(), tuple(SimGCDLearner.streams), "heads")
         return [heads, *super().trainings(config.after_heads())]
 
-    def _heads(self, inputs: FitInputs) -> tuple[Heads, Center]:
-        """Return heads for the current backbone, and the mean feature that they subtract."""
-        config, backbone = self.config_, inputs.backbone
-        center = None
-        if config.center == "always" or (config.center == "auto" and not backbone.cut.ends_in_norm):
-            # without the pool, whose mean differs
-            center = inputs.mean_feature(inputs.data.seen)
-        heads = Heads(backbone.dim, self.n_categories_, config, self._torch_generator("heads"), center)
-        return heads, center
-
-    def _train_heads(self, heads: Heads, config: SimGCDConfig, inputs: FitInputs) -> Any:
-        """Train the heads alone if `heads_first` is set; return the settings of the next training."""
-        if not config.heads_first:
-            return config
-        alone = config.for_heads_only()
-        batches = inputs.data.batches(alone.batch_size, self.seed, "heads", *rows_for_heads(inputs.data))
-        learner = SimGCDLearner(inputs.backbone, alone, batches, heads)
-        learner.is_tuned = False
-        self._train(learner, inputs, alone, "heads", stage="heads")
-        return config.after_heads()
-
-
-class SimGCD(DiscoveryWithHeads):
-    """Train the last block, a projection head and one prototype per category; prototypes assign the images."""
-
-    name = "simgcd"
-    config_class = SimGCDConfig
-
     def _learn(self, inputs: FitInputs) -> Learned:
-        heads, center = self._heads(inputs)
-        config = self._train_heads(heads, self.config_, inputs)
+        heads, config = self._heads(inputs, self.config_)
         batches = inputs.data.batches(config.batch_size, self.seed)
         self._train(SimGCDLearner(inputs.backbone, config, batches, heads), inputs, config)
-        return by_prototypes(inputs.data, inputs.features(), heads.prototypes(), center)
+        return self._by_prototypes(inputs, heads)
+
+    def _heads(self, inputs: FitInputs, config: Any) -> tuple[Heads, Any]:
+        """Make the heads, and train them alone if `heads_first` is set.
+
+        Returns them and the settings of the next training.
+        """
+        backbone, data, center = inputs.backbone, inputs.data, None
+        if config.center == "always" or (config.center == "auto" and not backbone.cut.ends_in_norm):
+            center = inputs.mean_feature(data.seen)  # without the pool, whose mean differs
+        heads = Heads(backbone.dim, self.n_categories_, config, self._torch_generator("heads"), center)
+        if not config.heads_first:
+            return heads, config
+        alone = config.for_heads_only()
+        batches = data.batches(alone.batch_size, self.seed, "heads", *rows_for_heads(data))
+        learner = SimGCDLearner(backbone, alone, batches, heads)
+        learner.is_tuned = False
+        self._train(learner, inputs, alone, "heads", stage="heads")
+        return heads, config.after_heads()
+
+    def _by_prototypes(self, inputs: FitInputs, heads: Heads) -> Learned:
+        """Assign each target image to the prototype with the largest cosine."""
+        assigner = heads.assigner()
+        category, _, _ = assigner.assign(inputs.features()[inputs.data.n_labeled :])
+        return Learned(assigner, category)

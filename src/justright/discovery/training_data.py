@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, get_args
 
@@ -57,9 +58,9 @@ class TrainingData:
         """
         if weighting not in WEIGHTINGS:
             raise DataError(f"a weighting called {weighting!r}", expected=f"one of {', '.join(WEIGHTINGS)}")
-        given, n_labeled, n_unlabeled = split.labeled.labels, len(split.labeled), len(split.unlabeled)
+        classes, n_labeled, n_unlabeled = split.labeled.labels, len(split.labeled), len(split.unlabeled)
         weight = np.ones(n_labeled) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        _check(given, weight, n_unlabeled, may_be_empty=bool(split.guide_classes))
+        _check(classes, weight, n_unlabeled, may_be_empty=bool(split.guide_classes))
         soft = weight[~np.isin(weight, (0.0, 1.0))]
         if weighting == "auto":
             weighting = "soft" if len(soft) else "hard"
@@ -70,16 +71,16 @@ class TrainingData:
                 advice="a threshold in the selector, or weighting='soft'",
             )
         is_kept = weight > 0
-        is_guide = np.isin(given, split.guide_classes)
-        known, guides = np.unique(given[is_kept & ~is_guide]), np.unique(given[is_kept & is_guide])
-        present, place = np.unique(given, return_inverse=True)
+        is_guide = np.isin(classes, split.guide_classes)
+        known, guides = np.unique(classes[is_kept & ~is_guide]), np.unique(classes[is_kept & is_guide])
+        present, place = np.unique(classes, return_inverse=True)
         order = np.concatenate([known, guides, np.setdiff1d(present, np.concatenate([known, guides]))])
         labels = np.argsort(order).astype(np.int32)[place]
         is_held_out = _held_out(labels, is_kept & ~is_guide, held_out_share)
         names = split.labeled.classes
         images = ImageSet.concat([split.labeled, split.unlabeled])
         content_ids = images.content_column()
-        taken, is_labeled_too = _given(split.given, content_ids, ~is_guide, known)
+        given_class, is_labeled_too = _given(split.given, content_ids, ~is_guide, known)
         return TrainingData(
             images=images.filled_with(content_ids),
             content_ids=content_ids,
@@ -91,7 +92,7 @@ class TrainingData:
             is_held_out=np.concatenate([is_held_out, np.zeros(n_unlabeled, dtype=bool)]),
             known=tuple(names[int(label)] for label in known),
             known_labels=tuple(int(label) for label in known),
-            given=taken,
+            given=given_class,
         )
 
     @property
@@ -115,7 +116,7 @@ class TrainingData:
         return np.concatenate([self.labeled, self.unlabeled])
 
     def of_target(self, category: Int[Array, " unlabeled"]) -> Int[Array, " target"]:
-        """The category of every target image from those of the `unlabeled` rows: the others keep what was given."""
+        """The category of every target image from those of the `unlabeled` rows; the others keep their given label."""
         of_target = self.given.astype(np.int64)
         of_target[self.unlabeled - self.n_labeled] = category
         return of_target
@@ -141,6 +142,7 @@ class TrainingData:
         given = np.full_like(self.given, UNLABELED)
         return replace(self, is_used=is_target, is_held_out=nothing, known=(), known_labels=(), given=given)
 
+    @cached_property
     def fingerprint(self) -> dict[str, Any]:
         """Return hashes of everything that must not change when a run is resumed."""
 
@@ -166,17 +168,17 @@ def total_categories(kept: Collection[int], own: Collection[int], n_target: int)
 
 
 def _check(
-    given: Int[Array, " labeled"], weight: Float[Array, " weights"], n_unlabeled: int, may_be_empty: bool
+    classes: Int[Array, " labeled"], weight: Float[Array, " weights"], n_unlabeled: int, may_be_empty: bool
 ) -> None:
-    if len(weight) != len(given):
-        raise DataError(f"{len(weight):,} weights for {len(given):,} labeled images", expected="one each")
-    if (given == UNLABELED).any():
-        raise DataError(f"{int((given == UNLABELED).sum()):,} labeled images have no label", expected="a label each")
+    if len(weight) != len(classes):
+        raise DataError(f"{len(weight):,} weights for {len(classes):,} labeled images", expected="one each")
+    if (classes == UNLABELED).any():
+        raise DataError(f"{int((classes == UNLABELED).sum()):,} labeled images have no label", expected="a label each")
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
         raise DataError("weights below 0 or not finite", expected="at least 0; 1 changes nothing")
     if not n_unlabeled:
         raise DegenerateError("no unlabeled images", expected="a target to discover categories in")
-    if len(given) and not (weight > 0).any() and not may_be_empty:
+    if len(classes) and not (weight > 0).any() and not may_be_empty:
         raise DegenerateError(
             "every labeled image weighs 0", expected="a weight above 0", advice="another selector, or none"
         )

@@ -88,7 +88,7 @@ class DistillationLoss(nn.Module):
     def mean_entropy(self, logits: StudentLogits) -> Scalar:
         """H(p_bar), from 0 if all rows have one category to log K if all categories are used equally."""
         log_p = log_probability(logits, self.temperature_student).flatten(0, 1)
-        # The mean is taken among logarithms: p_bar may underflow to 0, where p log p gives NaN and its gradient too.
+        # The mean is computed from logarithms: p_bar may underflow to 0, where p log p and its gradient are NaN.
         log_p_bar = log_p.logsumexp(dim=0) - math.log(len(log_p))
         return -(log_p_bar.exp() * log_p_bar).sum()
 

@@ -28,7 +28,7 @@ class ContrastiveSettings:
 
 def pair_logits(rows: Float[Tensor, "rows dim"], temperature: float) -> Float[Tensor, "rows rows"]:
     """cos(z_i, z_n) / temperature for all pairs, -infinity for a row with itself, in at least single precision."""
-    # Autocast would turn the product back to half precision, and dividing by 0.07 would magnify its error 14 times.
+    # Autocast would compute the product in half precision, and dividing by 0.07 would magnify its error 14 times.
     with torch.autocast(rows.device.type, enabled=False):
         unit = normalize(at_least_float32(rows), dim=-1)
         logits = unit @ unit.T / temperature
@@ -87,7 +87,7 @@ class WeightedSupConLoss(nn.Module):
         positive = classes[:, None] == classes
         positive.fill_diagonal_(False)
         log_p = logits.log_softmax(dim=1).masked_fill(~positive, 0.0)
-        # Two views make sure of a positive; with one view, an image alone in its class has nothing to be pulled to.
+        # With two views every row has a positive; with one view, an image alone in its class has none.
         per_anchor = -log_p.sum(dim=1) / positive.sum(dim=1).clamp(min=1)
         values = per_anchor.new_zeros(projections.shape[:2])
         values[:, is_labeled] = per_anchor.view(n_views, n_labeled)

@@ -17,7 +17,7 @@ def cosine_logits(
 
     The same function as a weight-normed linear layer whose gain is fixed at 1, with the same gradient.
     """
-    # A cosine rounded to half precision is off by up to 0.004; a teacher's temperature of 0.04 makes that 0.1.
+    # A cosine in half precision is off by up to 0.004, and divided by a teacher's temperature of 0.04 by up to 0.1.
     with torch.autocast(rows.device.type, enabled=False):
         precision = torch.promote_types(torch.promote_types(rows.dtype, vectors.dtype), torch.float32)
         return normalize(rows.to(precision), dim=-1) @ normalize(vectors.to(precision), dim=-1).T
@@ -34,9 +34,9 @@ class ProjectionHead(nn.Module):
 
     z = W_3 gelu(W_2 gelu(W_1 h + b_1) + b_2) + b_3
 
-    That is the head of SimGCD, 768 -> 2048 -> 2048 -> 256. GCD and XCon go on: n_out=65536 gives the cosines of z with
-    so many learned vectors as projection, 17 million parameters more; a smaller n_out is not the original, but lighter.
-    The losses scale projections to length 1 themselves.
+    That is the head of SimGCD, 768 -> 2048 -> 2048 -> 256. GCD and XCon have one more layer: with n_out=65536 the
+    projection is the cosines of z with as many learned vectors, 17 million more parameters; a smaller n_out is lighter,
+    but not the original. The losses scale projections to length 1 themselves.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ class CMSSettings(ContrastiveSettings):
 
     # 0.3 for CIFAR-100 and ImageNet-100
     temperature_unsup: float = setting(0.25, "temperature of the loss between shifted views", POSITIVE)
-    n_neighbors: int = setting(8, "neighbors that mean shift looks at", COUNT)
+    n_neighbors: int = setting(8, "neighbors in mean shift", COUNT)
     shift: float = setting(0.5, "how far mean shift goes towards the mean of neighbors, as a share of the way", SHARE)
 
 

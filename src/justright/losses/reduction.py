@@ -24,7 +24,7 @@ class LossParts(NamedTuple):
 
 
 def at_least_float32(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """The same numbers; those in half precision become single precision."""
+    """Convert half precision to single; keep other numbers."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
@@ -38,6 +38,6 @@ def labeled_mean(values: Float[Tensor, "views batch"], labels: Labels, weight: W
     """
     is_labeled = labels != UNLABELED
     n_rows = len(values) * is_labeled.sum().clamp(min=1)
-    # Left out by where and not by a factor 0, which would let a value or weight that is not finite through as NaN.
+    # `where` instead of a factor 0, which would turn values and weights that are not finite into NaN
     weight, values = torch.where(is_labeled, weight, 0.0).to(values.dtype), torch.where(is_labeled, values, 0.0)
     return (weight * values).sum() / n_rows

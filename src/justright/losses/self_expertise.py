@@ -32,7 +32,7 @@ class SelExSettings(ContrastiveSettings):
 def distance_logits(rows: Float[Tensor, "rows dim"], temperature: float) -> Float[Tensor, "rows rows"]:
     """-|x_i - x_n| / temperature for all pairs of rows, minus infinity for a row with itself.
 
-    In at least single precision, whatever precision comes in.
+    In at least single precision, whatever the input has.
     """
     with torch.autocast(rows.device.type, enabled=False):
         wide = rows.double()  # differences of near rows would be lost in single precision
