@@ -178,41 +178,34 @@ class _Pool:
 
     def ordered_map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, None, None]:
         """Apply work to items in several processes, and yield the results in order."""
-        file, n_ahead, items = self._share(work), self.n_workers * AHEAD, iter(items)
+        file, items = self._share(work), iter(items)
         unfinished: deque[Any] = deque()  # items without a result, in order
-        submitted: deque[Future[Any]] = deque(maxlen=n_ahead)
         n_lost = 0
-
-        def submit(item: Any) -> Future[Any]:
-            submitted.append(self.executor.submit(_apply_shared, file, item))
-            return submitted[-1]
 
         def remembered() -> Iterator[Any]:
             for item in items:
                 unfinished.append(item)
                 yield item
 
-        try:
-            while True:
-                try:
-                    for result in in_order(submit, Future.result, chain(tuple(unfinished), remembered()), n_ahead):
-                        unfinished.popleft()
-                        n_lost = 0
-                        yield result
-                    return
-                except BrokenProcessPool as error:  # all workers are stopped, and it is unknown whose item it was
-                    n_lost += 1
-                    if n_lost > RETRIES:
-                        raise JustrightError(
-                            f"a worker process ended before its work was done, {n_lost} times",
-                            expected="workers with enough memory, started from a program that can be imported",
-                            advice="fewer workers; in a script, keep what it does under `if __name__ == '__main__':`",
-                        ) from error
-                    self.executor.shutdown()
-                    self.executor = self._start()
-        finally:
-            for future in submitted:
-                future.cancel()
+        while True:
+            submit = partial(self.executor.submit, _apply_shared, file)
+            todo = chain(tuple(unfinished), remembered())
+            try:
+                for result in in_order(submit, Future.result, todo, self.n_workers * AHEAD):
+                    unfinished.popleft()
+                    n_lost = 0
+                    yield result
+                return
+            except BrokenProcessPool as error:  # all workers are stopped, and it is unknown whose item it was
+                n_lost += 1
+                if n_lost > RETRIES:
+                    raise JustrightError(
+                        f"a worker process ended before its work was done, {n_lost} times",
+                        expected="workers with enough memory, started from a program that can be imported",
+                        advice="fewer workers; in a script, keep what it does under `if __name__ == '__main__':`",
+                    ) from error
+                self.executor.shutdown()
+                self.executor = self._start()
 
     def _share(self, work: Callable[[Any], Any]) -> str:
         """Write the work to a file, which each worker reads once: a network is not sent with every item."""
