@@ -89,9 +89,6 @@ def test_first_batches_do_not_depend_on_n_steps():
     [
         {"n_labeled": 0, "n_unlabeled": 0},
         {"batch_size": 0},
-        {"chance": np.zeros(6)},
-        {"chance": np.array([1.0, 1, 1, 1, 1, -1])},
-        {"chance": np.array([1.0, 1, 1, 1, 1, np.nan])},
     ],
 )
 def test_empty_or_invalid_batches_are_rejected(options):
