@@ -91,9 +91,9 @@ def test_heif_without_the_extra_names_the_extra(monkeypatch):
     monkeypatch.setattr(decoding, "reads_heif", lambda: False)
     monkeypatch.delitem(Image.OPEN, "HEIF")
     monkeypatch.setattr(Image, "ID", [each for each in Image.ID if each != "HEIF"])
-    with pytest.raises(BadImageError, match=r"pip install 'justright\[heif\]'") as refusal:
+    with pytest.raises(BadImageError, match=r"pip install 'justright\[heif\]'") as error:
         decode(data, "phone.heic")
-    assert refusal.value.kind is BadKind.NO_HEIF
+    assert error.value.kind is BadKind.NO_HEIF
     assert decoding.format_of(data) is None
 
 

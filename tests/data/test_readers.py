@@ -187,9 +187,9 @@ def test_pipe_is_rejected_without_waiting(make_tree):
 def peak_of(call) -> int:
     tracemalloc.start()
     try:
-        with pytest.raises(BadImageError) as refusal:
+        with pytest.raises(BadImageError) as error:
             call()
-        assert refusal.value.kind in (BadKind.NOT_AN_IMAGE, BadKind.TOO_LARGE)
+        assert error.value.kind in (BadKind.NOT_AN_IMAGE, BadKind.TOO_LARGE)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

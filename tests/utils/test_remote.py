@@ -1,4 +1,4 @@
-"""Addresses of fsspec: read and written like paths, and what fails is said with the address."""
+"""Addresses of fsspec: read and written like paths; errors name the address."""
 
 from __future__ import annotations
 

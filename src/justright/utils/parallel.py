@@ -242,7 +242,7 @@ def _end_with_parent(folder: str) -> None:
 
 @lru_cache(maxsize=1)
 def _load_shared(file: str) -> Callable[[Any], Any]:
-    # written a moment ago by the process that started this one, into a folder that only its user can open
+    # safe: written by the process that started this one, into a folder that only its user can open
     work: Callable[[Any], Any] = pickle.loads(Path(file).read_bytes())  # noqa: S301
     return work
 
@@ -273,10 +273,10 @@ def open_ray(n_workers: int | None = None) -> Iterator[Engine]:
 
 def import_ray() -> Any:
     """Import Ray with private settings; JustrightError if it is not installed."""
-    # Ray reads these while it is imported. A library that sees private images sends no usage reports, and a cluster
-    # of our own listens to this machine only: on Linux Ray turns even 127.0.0.1 into an outer address unless this
-    # variable, named after the systems where that is the default, says that no cluster is wanted. Other users of this
-    # machine reach 127.0.0.1 too, so it takes a token of our own: Ray's would be a file that all can read.
+    # Ray reads these variables while it is imported. A library that reads private images sends no usage reports, and
+    # our own cluster listens to this machine only: on Linux Ray replaces even 127.0.0.1 by an outer address unless
+    # RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER is 0. Other users of this machine can reach 127.0.0.1 too, so the cluster
+    # requires a token of our own: Ray would write its token to a file that all can read.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if "RAY_ADDRESS" not in os.environ and "ray" not in sys.modules:
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
@@ -317,7 +317,7 @@ def _as_ray_tasks(
     try:
         yield from in_order(partial(task.remote, shared), ray.get, items, n_ahead)
     except ray.exceptions.RayTaskError as error:
-        if isinstance(error.cause, JustrightError):  # for the user: no traceback of a worker before it
+        if isinstance(error.cause, JustrightError):  # for the user: without the traceback of a worker
             raise error.cause from None
         raise
     except ray.exceptions.RayError as error:

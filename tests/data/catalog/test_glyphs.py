@@ -272,7 +272,7 @@ def test_ids_tell_seed_size_class_and_index_apart():
     assert len({name for names in ids for name in names}) == 4 * 20
 
 
-def test_options_in_words():
+def test_options_are_read_from_text():
     images = open_images("glyphs:per_class=3,seed=2,size=48,scripts=latin+greek")
     assert images.image(0).size == (48, 48)
     assert {above[1] for above in images.hierarchy.values()} == {"latin", "greek"}
@@ -280,7 +280,7 @@ def test_options_in_words():
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("options", "message"),
     [
         ("colour=red", "cannot be drawn"),
         ("seed=x", "cannot be drawn"),
@@ -288,9 +288,9 @@ def test_options_in_words():
         ("per_class=0", "at least 1"),
     ],
 )
-def test_unknown_options_are_rejected(words, complaint):
-    with pytest.raises(DataError, match=complaint):
-        open_images(f"glyphs:{words}")
+def test_unknown_options_are_rejected(options, message):
+    with pytest.raises(DataError, match=message):
+        open_images(f"glyphs:{options}")
 
 
 def test_path_that_names_no_glyph_is_a_bad_image():
