@@ -187,8 +187,10 @@ class _Pool:
                 unfinished.append(item)
                 yield item
 
+        def submit(item: Any) -> Future[Any]:
+            return self.executor.submit(_apply_shared, file, item)
+
         while True:
-            submit = partial(self.executor.submit, _apply_shared, file)
             todo = chain(tuple(unfinished), remembered())
             try:
                 for result in in_order(submit, Future.result, todo, self.n_workers * AHEAD):
