@@ -112,7 +112,7 @@ def test_pillow_warnings_are_hidden_from_the_first_decode_on():
     with warnings.catch_warnings():
         warnings.resetwarnings()
         warnings.simplefilter("error")
-        Image.MAX_IMAGE_PIXELS = 1000  # Pillow warns of an image that is larger, and raises where it is twice as large
+        Image.MAX_IMAGE_PIXELS = 1000  # Pillow warns about larger images, and raises for images twice as large
         try:
             assert decode(large.getvalue()).size == (40, 40)
             n_filters = len(warnings.filters)

@@ -41,9 +41,9 @@ def count_opening(event: str, arguments: tuple[object, ...]) -> None:
 def openings():
     """How often each PNG was opened by anything in this process."""
     global opened
-    if not getattr(count_opening, "is_hung", False):  # a hook cannot be taken off again
+    if not getattr(count_opening, "is_installed", False):  # a hook cannot be removed
         sys.addaudithook(count_opening)
-        count_opening.is_hung = True  # type: ignore[attr-defined]
+        count_opening.is_installed = True  # type: ignore[attr-defined]
     opened = Counter()
     yield opened
     opened = None

@@ -150,7 +150,7 @@ def test_grading_agrees_with_loops_over_all_pairs():
     assert min(shares[0], default=1) >= max(shares[1], default=0)
     assert min(shares[1], default=1) >= max(shares[2], default=0)
     flat = [value for values in shares for value in set(values)]
-    assert len(flat) == len(set(flat)), "classes of equal share were torn apart"
+    assert len(flat) == len(set(flat)), "classes of equal share were separated"
 
 
 def test_equal_hierarchies_are_all_medium():
