@@ -1,4 +1,4 @@
-"""Work and rows that kill -9 the worker that touches them first; a worker that reads them imports little else."""
+"""Work and rows that kill the worker that uses them first. This module imports little, so workers start fast."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def die_once(mark: Path, parent: int) -> None:
-    """Kill this process unless it is the parent, or the mark says that somebody was killed already."""
+    """Kill this process unless it is the parent, or a process was killed before, which the mark records."""
     if os.getpid() != parent:
         try:
             mark.open("x").close()
@@ -23,7 +23,7 @@ def die_once(mark: Path, parent: int) -> None:
 
 @dataclass(frozen=True)
 class DeadlyDouble:
-    """Work that kills the first worker that is given this item."""
+    """Work that kills the first worker that receives this item."""
 
     item: int
     mark: Path

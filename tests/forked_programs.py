@@ -1,7 +1,7 @@
-"""Programs in processes of their own, for tests in which a fresh interpreter is not the point: torch is imported once.
+"""Programs in processes of their own, for tests that do not need a fresh interpreter: torch is imported once.
 
-A process that is forked from the server of tests/forked_workers.py is asked in JSON and answers in it. Its children are
-forked before torch has any thread, and inherit all that is imported.
+A process forked from the server of tests/forked_workers.py receives requests as JSON and answers with JSON. It forks
+the programs before torch has any thread, and they inherit all imported modules.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ ROOT = Path(__file__).parents[1]
 
 
 class Program:
-    """A program that was started, by the words of a command, or by those of Python: -m MODULE ... or -c CODE ...
+    """A started program: arguments of justright, or of Python: -m MODULE ... or -c CODE ...
 
     Parameters:
-        words: what it is called with.
-        home: where it keeps its caches, if not where this process does.
-        limit: bytes that a file which it writes may have.
-        more: variables of its environment beside those of all such programs.
+        words: the arguments.
+        home: the folder of its caches; by default that of this process.
+        limit: the largest size of a file that it writes, in bytes.
+        more: further environment variables.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class Program:
         self.ended: Ended | None = None
 
     def line(self) -> str:
-        """The next line that it prints; empty where it has ended."""
+        """The next line that it prints; empty after its end."""
         return _ask("line", self.pid)
 
     def send_signal(self, number: int) -> None:
-        """As `subprocess.Popen` does."""
+        """Send a signal, as `subprocess.Popen.send_signal` does."""
         os.kill(self.pid, number)
 
     def is_running(self) -> bool:
@@ -55,7 +55,7 @@ class Program:
         return self.ended is None and _ask("is running", self.pid)
 
     def end(self, seconds: float | None = None) -> Ended:
-        """Wait for its end, no longer than so many seconds."""
+        """Wait for its end; AssertionError if it takes more than this many seconds."""
         until = time.monotonic() + (seconds or 0)
         while seconds is not None and self.is_running():
             if time.monotonic() > until:
@@ -65,16 +65,16 @@ class Program:
         return self.ended
 
     def kill(self) -> Ended:
-        """End it at once, if it has not ended yet."""
+        """Kill it, if it has not ended yet."""
         if self.ended is None:
             self.send_signal(signal.SIGKILL)
         return self.end()
 
 
 def _ask(*request: object) -> Any:
-    asked = _starter()
-    asked.send_bytes(json.dumps(request).encode())
-    return json.loads(asked.recv_bytes())
+    starter = _starter()
+    starter.send_bytes(json.dumps(request).encode())
+    return json.loads(starter.recv_bytes())
 
 
 @cache
@@ -83,14 +83,14 @@ def _starter() -> Connection:
     process = context("spawn").Process(target=_serve, args=(theirs,))
     process.variables |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     process.start()
-    theirs.close()  # so that the end of the process is the end of what it answers
+    theirs.close()  # so that reading ends with the process
     atexit.register(process.join)
-    atexit.register(ours.close)  # before, which ends the process
+    atexit.register(ours.close)  # runs before the line above, and ends the process
     return ours
 
 
 def _prepared(words: list[str], variables: dict[str, str]) -> Callable[[object], None]:
-    """What a child does before it would be a command of justright; words for Python it carries out here."""
+    """Prepare a child, which then runs a command of justright; arguments of Python are run here instead."""
 
     def prepare(tell: object) -> None:
         os.environ.update(variables)
@@ -122,12 +122,12 @@ def _answer(running: dict[int, Forked], what: str, *given: Any) -> Any:
     return running.pop(pid).end()
 
 
-def _serve(asked: Connection) -> None:
+def _serve(requests: Connection) -> None:
     os.chdir(ROOT)
     running: dict[int, Forked] = {}
     while True:
         try:
-            request = asked.recv_bytes()
-        except EOFError:  # the tests are over
+            request = requests.recv_bytes()
+        except EOFError:  # the tests have ended
             return
-        asked.send_bytes(json.dumps(_answer(running, *json.loads(request))).encode())
+        requests.send_bytes(json.dumps(_answer(running, *json.loads(request))).encode())

@@ -1,4 +1,4 @@
-"""Engines to test with, and images that kill -9 the worker that touches them first."""
+"""Engines for tests, and images that kill the worker that reads them first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ needs_ray = pytest.mark.skipif(
 RAY = pytest.param("ray", marks=needs_ray)
 EVERY_ENGINE = ["local", "processes", RAY]
 FAR_ENGINES = ["processes", RAY]
-"""Those whose workers are other processes."""
+"""Engines whose workers are other processes."""
 
 
 class DeadlyReader(FolderReader):

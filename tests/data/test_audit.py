@@ -40,7 +40,7 @@ def test_target_copy_is_a_problem_in_a_pool_and_a_remark_if_labeled(photos, tmp_
 
 
 def test_folders_of_the_target_are_no_classes(photos, tmp_path):
-    """They are how somebody filed photos: there is no conflict between them, and no class is small."""
+    """So copies in two of them are no conflict, and no class is small."""
     put(tmp_path / "new" / "monday" / "same.png", drawing(50))
     put(tmp_path / "new" / "tuesday" / "same.png", drawing(50))
     put(tmp_path / "new" / "cat" / "fresh.png", drawing(60))
@@ -179,21 +179,21 @@ def test_source_of_only_bad_images_is_rejected_at_any_limit(photos):
     for file in photos.rglob("*.png"):
         file.write_bytes(b"")
     report = audit([open_images(photos)])
-    with pytest.raises(TooManyBadError, match="no image of photos can be read, 6 of 6 are bad") as refusal:
+    with pytest.raises(TooManyBadError, match="no image of photos can be read, 6 of 6 are bad") as error:
         report.refuse_above(1.0)
-    assert "the file is empty" in str(refusal.value)
-    assert "--max-bad" not in str(refusal.value)
+    assert "the file is empty" in str(error.value)
+    assert "--max-bad" not in str(error.value)
 
 
 def test_too_many_bad_images_error_has_share_limit_and_examples(photos):
     for number in range(4):
         put(photos / "cat" / f"empty{number}.jpg", b"")
     report = audit([open_images(photos)])
-    with pytest.raises(TooManyBadError) as refusal:
+    with pytest.raises(TooManyBadError) as error:
         report.refuse_above(0.25)
     for part in ("4 of 10", "photos", "40.0%", "25.0%", "cat/empty0.jpg: the file is empty", "1 more", "--max-bad"):
-        assert part in str(refusal.value)
-    assert isinstance(refusal.value, JustrightError)
+        assert part in str(error.value)
+    assert isinstance(error.value, JustrightError)
     report.refuse_above(0.4)  # the limit itself is allowed
     with pytest.raises(TooManyBadError):
         report.refuse_above(0.39)

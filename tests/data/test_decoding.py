@@ -91,9 +91,9 @@ def test_heif_without_the_extra_names_the_extra(monkeypatch):
     monkeypatch.setattr(decoding, "reads_heif", lambda: False)
     monkeypatch.delitem(Image.OPEN, "HEIF")
     monkeypatch.setattr(Image, "ID", [each for each in Image.ID if each != "HEIF"])
-    with pytest.raises(BadImageError, match=r"pip install 'justright\[heif\]'") as refusal:
+    with pytest.raises(BadImageError, match=r"pip install 'justright\[heif\]'") as error:
         decode(data, "phone.heic")
-    assert refusal.value.kind is BadKind.NO_HEIF
+    assert error.value.kind is BadKind.NO_HEIF
     assert decoding.format_of(data) is None
 
 
@@ -112,7 +112,7 @@ def test_pillow_warnings_are_hidden_from_the_first_decode_on():
     with warnings.catch_warnings():
         warnings.resetwarnings()
         warnings.simplefilter("error")
-        Image.MAX_IMAGE_PIXELS = 1000  # Pillow warns of an image that is larger, and raises where it is twice as large
+        Image.MAX_IMAGE_PIXELS = 1000  # Pillow warns about larger images, and raises for images twice as large
         try:
             assert decode(large.getvalue()).size == (40, 40)
             n_filters = len(warnings.filters)

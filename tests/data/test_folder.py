@@ -82,15 +82,15 @@ def test_zip_of_class_folders_needs_no_labels(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("members", "complaint"),
+    ("members", "message"),
     [
         ({"labels.csv": "path,label\nnot_there.png,1\n"}, "is not in set.zip"),
         ({"a.csv": "path\n", "b.csv": "path\n"}, "holds 2 CSV files"),
         ({"readme.txt": "hello"}, "holds no images"),
     ],
 )
-def test_bad_zip_is_rejected_with_the_reason(tmp_path, members, complaint):
-    with pytest.raises(DataError, match=complaint):
+def test_bad_zip_is_rejected_with_the_reason(tmp_path, members, message):
+    with pytest.raises(DataError, match=message):
         open_archive(zipped(tmp_path, members))
 
 

@@ -151,7 +151,7 @@ def test_killed_worker_does_not_change_the_report(photos, tmp_path, name):
     doomed = deadly(images, tmp_path / "marks")
     with ENGINES[name](2) as engine:
         assert audit([doomed], engine=engine).to_json() == audit([doomed]).to_json()
-    assert sorted(path.name for path in (tmp_path / "marks").iterdir()) == ["decoded", "hashed"], "nobody was killed"
+    assert sorted(path.name for path in (tmp_path / "marks").iterdir()) == ["decoded", "hashed"], "no worker was killed"
 
 
 def test_threads_do_not_change_warning_filters(photos):

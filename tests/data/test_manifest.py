@@ -54,7 +54,7 @@ def test_parquet_and_csv_give_the_same_set(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "message"),
     [
         ("name,label\nx,1\n", "has the columns name, label"),
         ("path,label\n,1\n", "row 2 has no path"),
@@ -65,8 +65,8 @@ def test_parquet_and_csv_give_the_same_set(tmp_path):
         ("", "cannot be read"),
     ],
 )
-def test_bad_manifest_is_rejected_with_the_reason(tmp_path, text, complaint):
-    with pytest.raises(DataError, match=complaint):
+def test_bad_manifest_is_rejected_with_the_reason(tmp_path, text, message):
+    with pytest.raises(DataError, match=message):
         open_manifest(write(tmp_path / "list.csv", text))
 
 

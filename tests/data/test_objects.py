@@ -27,7 +27,7 @@ class InMemory:
 
 
 class Image:
-    """The name of the class is what tells a feature."""
+    """A feature is recognized by the name of its class."""
 
 
 class ClassLabel:

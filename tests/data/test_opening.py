@@ -67,15 +67,15 @@ def test_folder_named_like_a_data_set_is_a_folder(make_tree, monkeypatch):
 def test_folder_without_images_names_what_it_holds(tmp_path, monkeypatch):
     monkeypatch.setattr("justright.data.folder.reads_heif", lambda: False)
     (tmp_path / "photos").mkdir()
-    with pytest.raises(DataError, match="photos holds no images, and no file") as refusal:
+    with pytest.raises(DataError, match="photos holds no images, and no file") as error:
         open_images(tmp_path / "photos")
-    assert ".jpeg, .jpg" in refusal.value.expected
-    assert "class" not in str(refusal.value)
+    assert ".jpeg, .jpg" in error.value.expected
+    assert "class" not in str(error.value)
     for name in ("a.txt", "b.txt", "c.doc", "d.heic"):
         (tmp_path / "photos" / name).write_text("")
-    with pytest.raises(DataError, match=r"and 4 other files \(a\.txt, b\.txt, c\.doc, \.\.\.\)") as refusal:
+    with pytest.raises(DataError, match=r"and 4 other files \(a\.txt, b\.txt, c\.doc, \.\.\.\)") as error:
         open_images(tmp_path / "photos")
-    assert refusal.value.advice == "pip install 'justright[heif]' to read 1 HEIF photo"
+    assert error.value.advice == "pip install 'justright[heif]' to read 1 HEIF photo"
     assert unrecognized(tmp_path / "photos") == ["a.txt", "b.txt", "c.doc", "d.heic"]
 
 
@@ -276,16 +276,16 @@ def test_hugging_face_images_are_decoded_only_when_read(monkeypatch):
 
 def test_unusable_data_sets_are_rejected():
     data = hugging_face()
-    with pytest.raises(DataError, match="has the columns text") as refusal:
+    with pytest.raises(DataError, match="has the columns text") as error:
         open_images(datasets.Dataset.from_dict({"text": ["a"]}))
-    assert refusal.value.expected == "a column of images"
+    assert error.value.expected == "a column of images"
     with pytest.raises(DataError, match="streaming=False"):
         open_images(data.to_iterable_dataset())
     with pytest.raises(DataError, match=r"such as data\['train'\]"):
         open_images(datasets.DatasetDict(train=data))
-    with pytest.raises(DataError, match="cannot open a int as images") as refusal:
+    with pytest.raises(DataError, match="cannot open a int as images") as error:
         open_images(3)
-    assert "a list of paths" in refusal.value.expected
+    assert "a list of paths" in error.value.expected
     with pytest.raises(DataError, match="without a transform"):
         open_images([(np.zeros((4, 4, 3)), 0)]).image(0)
 

@@ -22,7 +22,7 @@ def table(n: int = 40) -> pa.Table:
             "bytes": pa.array([b"\0x", None] * (n // 2), pa.binary()),
             "is_old": [True, False] * (n // 2),
         },
-        metadata={"said": "something"},
+        metadata={"note": "something"},
     )
 
 
@@ -30,7 +30,7 @@ def test_written_table_is_read_without_the_fingerprint(tmp_path):
     write_parquet(table(), tmp_path / "a.parquet")
     found = read_parquet(tmp_path / "a.parquet")
     assert found.equals(table())
-    assert found.schema.metadata == {b"said": b"something"}
+    assert found.schema.metadata == {b"note": b"something"}
 
 
 @pytest.mark.parametrize("n", [0, 4])
@@ -57,7 +57,7 @@ def test_fingerprint_covers_values_names_types_and_metadata(tmp_path):
     others = [
         whole.slice(0, 39),
         whole.rename_columns(["id", "name", "label", "height", "bytes", "is_old"]),
-        whole.replace_schema_metadata({"said": "nothing"}),
+        whole.replace_schema_metadata({"note": "nothing"}),
         whole.set_column(2, "label", whole["label"].cast(pa.int64())),
         whole.set_column(0, "id", pa.array(["id 0i", "d 1", *whole["id"].to_pylist()[2:]])),
         whole.set_column(3, "weight", pa.array([0.5, None] * 20, pa.float64())),

@@ -41,9 +41,9 @@ def count_opening(event: str, arguments: tuple[object, ...]) -> None:
 def openings():
     """How often each PNG was opened by anything in this process."""
     global opened
-    if not getattr(count_opening, "is_hung", False):  # a hook cannot be taken off again
+    if not getattr(count_opening, "is_installed", False):  # a hook cannot be removed
         sys.addaudithook(count_opening)
-        count_opening.is_hung = True  # type: ignore[attr-defined]
+        count_opening.is_installed = True  # type: ignore[attr-defined]
     opened = Counter()
     yield opened
     opened = None
@@ -187,9 +187,9 @@ def test_pipe_is_rejected_without_waiting(make_tree):
 def peak_of(call) -> int:
     tracemalloc.start()
     try:
-        with pytest.raises(BadImageError) as refusal:
+        with pytest.raises(BadImageError) as error:
             call()
-        assert refusal.value.kind in (BadKind.NOT_AN_IMAGE, BadKind.TOO_LARGE)
+        assert error.value.kind in (BadKind.NOT_AN_IMAGE, BadKind.TOO_LARGE)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

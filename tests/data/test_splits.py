@@ -150,7 +150,7 @@ def test_grading_agrees_with_loops_over_all_pairs():
     assert min(shares[0], default=1) >= max(shares[1], default=0)
     assert min(shares[1], default=1) >= max(shares[2], default=0)
     flat = [value for values in shares for value in set(values)]
-    assert len(flat) == len(set(flat)), "classes of equal share were torn apart"
+    assert len(flat) == len(set(flat)), "classes of equal share were separated"
 
 
 def test_equal_hierarchies_are_all_medium():
@@ -170,12 +170,12 @@ N_CLASSES = {"cub": 200, "cars": 196, "aircraft": 100}
 @pytest.mark.parametrize(("name", "file"), [("cub", "cub"), ("cars", "scars"), ("aircraft", "aircraft")])
 def test_classes_of_ssb_are_those_of_its_files(real_data, tmp_path, name, file):
     public = read_class_split(real_data / "ssb" / f"{file}_ssb_splits.json")
-    own, said = published_split(named(name, N_CLASSES[name], tmp_path))
+    own, rule = published_split(named(name, N_CLASSES[name], tmp_path))
     assert set(own.old) == set(public.old)
     assert {group: set(labels) for group, labels in own.groups.items()} == {
         group: set(labels) for group, labels in public.groups.items()
     }
-    assert "SSB" in said
+    assert "SSB" in rule
 
 
 @pytest.mark.parametrize(("name", "sizes"), [("cub", [34, 34, 32]), ("cars", [7, 15, 76]), ("aircraft", [13, 17, 20])])
@@ -188,17 +188,17 @@ def test_each_class_of_ssb_is_old_or_in_one_group(tmp_path, name, sizes):
 def test_other_data_sets_follow_their_rules(tmp_path):
     assert published_split(named("imagenet100", 10, tmp_path))[0].old == (0, 1, 2, 3, 4)
     assert published_split(named("imagenet1k-ssb", 1003, tmp_path))[0].new == (1000, 1001, 1002)
-    drawn, said = published_split(named("herbarium19", 683, tmp_path))
+    drawn, rule = published_split(named("herbarium19", 683, tmp_path))
     assert len(drawn.old) == 341
-    assert "random half" in said
+    assert "random half" in rule
 
 
 @pytest.mark.parametrize(("name", "n_classes"), [("cars", 6), ("cub", 201), ("imagenet1k-ssb", 8)])
 def test_folder_named_like_a_published_set_gets_a_random_half(tmp_path, name, n_classes):
-    split, said = published_split(named(name, n_classes, tmp_path))
+    split, rule = published_split(named(name, n_classes, tmp_path))
     assert sorted(split.old + split.new) == list(range(n_classes))
     assert len(split.old) == n_classes // 2
-    assert said == "a random half of the classes is old"
+    assert rule == "a random half of the classes is old"
 
 
 def test_exchanged_classes_of_a_group_are_old_and_the_old_ones_new(tmp_path):
@@ -290,7 +290,7 @@ def sealed(make_tree):
 
 
 def reachable(start: object) -> list[object]:
-    """Every object that code holding `start` could get at, except code and modules."""
+    """Every object that can be reached from `start`, except code and modules."""
     seen, pending = {}, [start]
     while pending:
         thing = pending.pop()
@@ -336,8 +336,8 @@ def test_only_evaluation_and_higher_layers_use_the_truth():
     source = Path(justright.__file__).parent
     offenders = []
     for file in source.rglob("*.py"):
-        room = file.relative_to(source).parts[0].removesuffix(".py")
-        if room in MAY_OPEN or room == "__init__":
+        package = file.relative_to(source).parts[0].removesuffix(".py")
+        if package in MAY_OPEN or package == "__init__":
             continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             name = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "name", None)

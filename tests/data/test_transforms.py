@@ -61,7 +61,7 @@ def test_pixels_of_the_right_size_are_not_touched():
     assert resize(pixels, 40, 60) is pixels
 
 
-def test_crop_is_the_middle_and_a_half_pixel_goes_to_the_even_side():
+def test_center_crop_rounds_half_pixels_to_even():
     pixels = to_pixels(photo(11, 13))
     assert torch.equal(center_crop(pixels, 8), crop(pixels, 2, 2, 8, 8))  # 1.5 and 2.5 both round to 2
 
@@ -163,7 +163,7 @@ def test_weak_view_is_a_random_crop_flipped_half_the_time():
     assert len(corners) == 25
 
 
-def test_without_chance_the_strong_view_is_the_resized_image():
+def test_strong_view_without_changes_is_the_resized_image():
     still = Strong(scale=(1.0, 1.0), ratio=(1.0, 1.0), flip=0.0, jitter=0.0, grayscale=0.0, blur=0.0)
     square = photo(50, 50)
     expected = ImageRecipe(resolution=28, resize=28, mean=PLAIN.mean, std=PLAIN.std).preprocess(square)
@@ -196,7 +196,7 @@ def test_random_box_lies_inside(height, width, seed):
 
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 400), (300, 2)])
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=list(TRANSFORMS))
-def test_odd_shapes_have_views_too(transform, height, width):
+def test_tiny_and_narrow_images_have_views(transform, height, width):
     view = draw(transform, image=photo(height, width))
     assert view.shape == (3, 28, 28)
     assert torch.isfinite(view).all()
@@ -214,7 +214,7 @@ def test_blur_is_a_normalized_gaussian_mirrored_at_the_border():
     torch.testing.assert_close(gaussian_blur(flat, 2.0), flat)
 
 
-def test_names_and_descriptions():
+def test_transforms_are_looked_up_by_name_and_described():
     assert transform_named("weak") == Weak()
     assert transform_named(Strong(blur=0.0)) == Strong(blur=0.0)
     assert describe(Strong())["hue"] == 0.1

@@ -48,7 +48,7 @@ def test_outermost_only_hides_nested_loops():
     assert seen == ["outer", "next"]
 
 
-def test_a_loop_left_early_does_not_hide_the_next_one():
+def test_stopped_loop_does_not_hide_the_next_one():
     seen = []
     with use(progress=outermost_only(recorder(seen))):
         for _ in track(range(2), 2, "left"):

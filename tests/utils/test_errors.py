@@ -18,5 +18,5 @@ def test_empty_parts_have_no_line():
 
 @pytest.mark.parametrize("kind", ["DataError", "MissingDataError", "BadImageError", "DegenerateError"])
 def test_all_errors_are_justright_errors(kind):
-    with pytest.raises(JustrightError, match="came"):
-        raise getattr(errors, kind)("came")
+    with pytest.raises(JustrightError, match="empty folder"):
+        raise getattr(errors, kind)("empty folder")

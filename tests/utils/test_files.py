@@ -110,7 +110,7 @@ def test_folder_removed_meanwhile_is_created_again(tmp_path, monkeypatch):
 
 
 def test_file_is_flushed_before_it_replaces_the_old_one(tmp_path, monkeypatch):
-    """The plug may be pulled right after: then the new name must not stand for an empty file."""
+    """Otherwise the file might be empty after a power failure."""
     done = []
     monkeypatch.setattr(os, "fsync", lambda number: done.append(os.readlink(f"/proc/self/fd/{number}")))
     with replacing(tmp_path / "a") as temporary:
@@ -201,6 +201,6 @@ def test_home_is_the_user_cache_by_default(tmp_path, monkeypatch):
 def test_reader_validates_and_converts_plain_values():
     reader = reader_of(list[tuple[str, int]])
     assert reader([["a", 1]]) == [("a", 1)]
-    assert reader_of(list[tuple[str, int]]) is reader, "made once"
+    assert reader_of(list[tuple[str, int]]) is reader, "created twice"
     with pytest.raises(ValueError, match="int"):
         reader([["a", "b"]])

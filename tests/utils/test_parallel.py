@@ -33,16 +33,16 @@ from justright.utils.parallel import (
 
 
 def test_results_keep_the_order_and_few_items_are_submitted_ahead():
-    begun, most = [], 0
+    started, most = [], 0
 
     def submit(item):
         nonlocal most
-        begun.append(item)
-        most = max(most, len(begun))
+        started.append(item)
+        most = max(most, len(started))
         return item
 
     def result(item):
-        begun.remove(item)
+        started.remove(item)
         return 10 * item
 
     assert list(in_order(submit, result, range(20), 3)) == [10 * item for item in range(20)]
@@ -172,7 +172,7 @@ def test_zero_threads_use_the_calling_thread():
 def test_killed_worker_is_replaced_and_its_items_are_retried(name, tmp_path):
     with ENGINES[name](2) as engine:
         assert list(engine(DeadlyDouble(3, tmp_path / "mark"), range(12))) == list(range(0, 24, 2))
-        assert (tmp_path / "mark").exists(), "nobody was killed"
+        assert (tmp_path / "mark").exists(), "no worker was killed"
         assert list(engine(neg, range(3))) == [0, -1, -2]
 
 

@@ -1,4 +1,4 @@
-"""Addresses of fsspec: read and written like paths, and what fails is said with the address."""
+"""Addresses of fsspec: read and written like paths; errors name the address."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_unreachable_address_is_named(address):
 
 
 class LikeS3(MemoryFileSystem):
-    """Has another order of parameters, as s3fs does, and may be out of reach."""
+    """Has another order of parameters, as s3fs does, and may be unreachable."""
 
     protocol = "likes3"
     error: Exception | None = None

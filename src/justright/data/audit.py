@@ -22,6 +22,7 @@ from justright.data.decoding import decode, format_against_suffix
 from justright.data.duplicates import NEAR, groups_of, look_of, near_components
 from justright.data.folder import unrecognized, why_unrecognized
 from justright.data.image_set import ImageSet, sent_in_parts
+from justright.data.pool import Origin
 from justright.data.quarantine import Quarantined, reason_of, refuse_above
 from justright.data.readers import Reader
 from justright.utils.context import track
@@ -32,7 +33,6 @@ from justright.utils.types import UNLABELED
 
 Side = Literal["labeled", "pool", "target"]
 """The roles in `justright discover`: labeled images of the target's own classes, of other kinds, unlabeled images."""
-
 
 BAD_FILE = "bad_file"
 PROBLEMS = {  # they make the command fail
@@ -211,7 +211,8 @@ def audit(
 def inspect_images(images: ImageSet, n_workers: int = N_WORKERS, engine: Engine | None = None) -> pa.Table:
     """Read every file once; returns the place and class of each image, and the columns INSPECTED.
 
-    The result does not depend on the number of threads or the engine.
+    A class without a name is named by its label; the name is null for an unlabeled image. The result does not depend
+    on the number of threads or the engine.
     """
     parts = (engine or threads(n_workers))(partial(_inspect_part, images.readers), sent_in_parts(images, PART_ROWS))
     with closing(parts):
@@ -219,8 +220,10 @@ def inspect_images(images: ImageSet, n_workers: int = N_WORKERS, engine: Engine 
         tables = list(track(parts, -(-len(images) // PART_ROWS), what))
     inspected = pa.concat_tables([INSPECTED.empty_table(), *tables]).combine_chunks()
     known = {name: images.table[name].cast(pa.string()) for name in ("dataset", "source", "path", "class_name")}
-    columns = dict(zip(INSPECTED.names, inspected.columns, strict=True))
-    return pa.table(known | {"label": images.table["label"]} | columns)
+    label = images.table["label"]
+    named = pc.coalesce(known["class_name"], label.cast(pa.string()))
+    known["class_name"] = pc.if_else(pc.equal(label, UNLABELED), pa.scalar(None, pa.string()), named)
+    return pa.table(known | {"label": label} | {name: inspected[name] for name in INSPECTED.names})
 
 
 def _inspect_part(readers: Mapping[str, Reader], places: pa.Table) -> pa.Table:
@@ -286,9 +289,11 @@ def _copies(table: pa.Table, near: int) -> Iterator[Finding]:
 
 def _about_copies(rows: list[dict[str, Any]], how: str, likeness: str) -> Iterator[Finding]:
     places, sides = tuple(map(_place, rows)), {row["side"] for row in rows}
-    is_shared, is_conflict = "target" in sides and len(sides) > 1, _disagree(rows)
-    if is_conflict:
-        names = sorted({place.class_name for place in places if place.class_name is not None})
+    is_shared = "target" in sides and len(sides) > 1
+    labeled = [row for row in rows if row["class_name"] is not None]
+    classes = {Origin(f"{row['number']} {row['dataset']}", row["label"], row["class_name"]) for row in labeled}
+    if is_conflict := are_different(classes):
+        names = sorted({origin.class_name for origin in classes})
         yield Finding(f"conflict_{how}", f"{likeness}, but filed under {', '.join(names)}", places)
     if is_shared and how == "exact" and sides == {"labeled", "target"}:  # photos copied into class folders
         yield Finding("given_exact", f"{likeness}, in {_all(sides)}: `justright discover` keeps the label", places)
@@ -298,17 +303,11 @@ def _about_copies(rows: list[dict[str, Any]], how: str, likeness: str) -> Iterat
         yield Finding(f"copies_{how}", likeness, places)
 
 
-def _disagree(rows: list[dict[str, Any]]) -> bool:
-    """Whether copies have different classes: by label inside a data set, by name between data sets."""
-    by_dataset: dict[tuple[int, str], set[int]] = defaultdict(set)
-    names = set()
-    for row in rows:
-        if row["label"] != UNLABELED:
-            by_dataset[row["number"], row["dataset"]].add(row["label"])
-            names.add(comparable_name(_name(row) or ""))
-    if any(len(labels_here) > 1 for labels_here in by_dataset.values()):
+def are_different(classes: Collection[Origin]) -> bool:
+    """Whether these are different classes: compared by label inside a data set, by name between data sets."""
+    if len(classes) > len({origin.dataset for origin in classes}):
         return True
-    return len(by_dataset) > 1 and len(names - {None}) > 1
+    return len({comparable_name(origin.class_name) for origin in classes} - {None}) > 1
 
 
 def _odd_classes(table: pa.Table) -> Iterator[Finding]:
@@ -318,10 +317,10 @@ def _odd_classes(table: pa.Table) -> Iterator[Finding]:
     same_name: dict[str, dict[tuple[int, str], ClassPlace]] = defaultdict(dict)
     in_dataset: dict[tuple[int, str], dict[str, ClassPlace]] = defaultdict(dict)
     for row in counts.sort_by([(key, "ascending") for key in keys[:3]]).to_pylist():
-        if (class_name := _name(row)) is None:
+        class_name, dataset = row["class_name"], (row["number"], row["dataset"])
+        if class_name is None:
             continue
-        place, dataset = ClassPlace(row["side"], row["dataset"], class_name), (row["number"], row["dataset"])
-        in_dataset[dataset][class_name] = place
+        place = in_dataset[dataset][class_name] = ClassPlace(row["side"], row["dataset"], class_name)
         n_good, n_images = row["content_count"], row["path_count"]
         if n_good < 2:
             lost = f", {n_images - n_good} bad" if n_images > n_good else ""
@@ -344,11 +343,4 @@ def _all(sides: Collection[str]) -> str:
 
 
 def _place(row: dict[str, Any]) -> ImagePlace:
-    return ImagePlace(row["side"], row["dataset"], row["source"], row["path"], _name(row))
-
-
-def _name(row: dict[str, Any]) -> str | None:
-    """The class name of an image, its label if there is no name, None for an unlabeled image."""
-    if row["label"] == UNLABELED:
-        return None
-    return str(row["label"]) if row["class_name"] is None else str(row["class_name"])
+    return ImagePlace(row["side"], row["dataset"], row["source"], row["path"], row["class_name"])

@@ -25,7 +25,7 @@ class BalancedBatches:
 
     Parameters:
         labeled, unlabeled: rows of the images.
-        chance: one entry per labeled row, or None for equal chances.
+        chance: one number per labeled row, not all of them 0, or None for equal chances.
     """
 
     labeled: Int[Array, " labeled"]
@@ -38,14 +38,6 @@ class BalancedBatches:
     def __post_init__(self) -> None:
         if not len(self) or self.batch_size < 1:
             raise DataError(f"{len(self)} images in batches of {self.batch_size}", expected="at least one of both")
-        if (chance := self.chance) is None:
-            return
-        is_one_each = len(chance) == len(self.labeled) and np.isfinite(chance).all() and (chance >= 0).all()
-        if not is_one_each or (len(chance) and not chance.any()):
-            raise DataError(
-                f"{len(chance)} chances for {len(self.labeled)} labeled images",
-                expected="one each, none below 0 and not all of them 0",
-            )
 
     def __len__(self) -> int:
         return len(self.labeled) + len(self.unlabeled)

@@ -71,12 +71,14 @@ def near_components(
     if not 0 <= near <= MAX_NEAR:
         raise DataError(f"near copies within {near} bits", expected=f"0 to {MAX_NEAR}")
     looks, which = np.unique(np.column_stack([hashes, colors.astype(np.uint64)]), axis=0, return_inverse=True)
-    component = np.arange(len(looks))
+    n = len(looks)
+    component = np.arange(n)
     for band in range(near + 1):
         # every (near + 1)-th bit: neighboring frequencies correlate, so adjacent bits would have fewer values
         mask = np.uint64(sum(1 << bit for bit in range(band, HASH_BITS, near + 1)))
         for left, right in _close_in_band(looks[:, 0], looks[:, 1:].astype(np.int64), mask, near):
-            component = _joined(component, left, right)
+            edges = coo_array((np.ones(len(left), bool), (component[left], component[right])), shape=(n, n))
+            component = connected_components(edges, directed=False)[1][component].astype(np.int64)
     return component[which.ravel()]
 
 
@@ -104,11 +106,3 @@ def _close_in_band(
             pairs, n_pairs = [], 0
     if pairs:
         yield np.concatenate(pairs, axis=1)
-
-
-def _joined(component: Int[Array, " looks"], left: Array, right: Array) -> Int[Array, " looks"]:
-    """The components after merging these pairs."""
-    n = len(component)
-    edges = coo_array((np.ones(len(left), bool), (component[left], component[right])), shape=(n, n))
-    _, merged = connected_components(edges, directed=False)
-    return merged[component].astype(np.int64)

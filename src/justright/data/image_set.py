@@ -231,13 +231,9 @@ class ImageSet:
 
         An unreadable image raises BadImageError; unless `is_strict`, it stays without an id.
         """
-        rows = np.flatnonzero(self.table["id"].is_null().to_numpy())
-        if not len(rows):
+        if not self.table["id"].null_count:
             return self
-        content = np.full(len(self), "", dtype=object)
-        missing = self if len(rows) == len(self) else self.take(rows)
-        content[rows] = missing.content_ids(is_strict=is_strict)
-        return self.filled_with(content.tolist())
+        return self.filled_with(self.content_column(is_strict=is_strict))
 
     def filled_with(self, content_ids: Sequence[str] | pa.ChunkedArray) -> ImageSet:
         """Fill missing ids with these; an empty one counts as missing."""

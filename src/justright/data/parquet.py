@@ -1,7 +1,7 @@
 """Parquet files with a fingerprint, so that damage is detected when they are read.
 
 Page checksums do not cover the footer, which holds names, types and positions of columns. So the schema's metadata
-also carries a fingerprint of the table. Files of other programs have none and are read as they are.
+also has a fingerprint of the table. Files of other programs have none and are read without this check.
 """
 
 from __future__ import annotations

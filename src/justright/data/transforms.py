@@ -37,11 +37,9 @@ def to_pixels(image: AnyImage) -> Pixels:
     """The image as a tensor, channels first in shape and last in memory, where resizing is fastest."""
     if isinstance(image, Tensor):
         return image
-    if isinstance(image, Image.Image):
-        if image.mode != "RGB":
-            raise DataError(f"an image of mode {image.mode}", expected="RGB", advice="image.convert('RGB')")
-        image = np.array(image)  # a copy: torch needs writable memory
-    return torch.from_numpy(image).permute(2, 0, 1)
+    if isinstance(image, Image.Image) and image.mode != "RGB":
+        raise DataError(f"an image of mode {image.mode}", expected="RGB", advice="image.convert('RGB')")
+    return torch.from_numpy(np.array(image)).permute(2, 0, 1)  # a copy: torch needs writable memory
 
 
 def resize(pixels: Pixels, height: int, width: int, interpolation: str = "bicubic") -> Pixels:

@@ -1,4 +1,4 @@
-"""Images of which the features are known already: an ImageSet whose rows are vectors, with or without pictures."""
+"""Images with known features: an ImageSet whose rows are vectors, with or without pictures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Vectors = Float[Array, "images dim"]
 
 
 class VectorReader(Reader):
-    """Rows of an array by path. Equal vectors have equal content ids; pictures are only for people to look at."""
+    """Rows of an array by path. Equal vectors have equal content ids; pictures are for people only."""
 
     def __init__(self, vectors: Vectors, paths: Sequence[str], pictures: ImageSet | None = None):
         self.vectors, self.pictures = vectors, pictures
@@ -82,7 +82,7 @@ def checked_vectors(vectors: Any, name: str) -> Vectors:
 
 
 def has_vectors(images: ImageSet) -> bool:
-    """Whether the features of all images are known already."""
+    """Whether the features of all images are known."""
     sources = images.table["source"].unique().to_pylist()
     return bool(sources) and all(isinstance(images.readers[source], VectorReader) for source in sources)
 

@@ -50,7 +50,7 @@ class BadImageError(DataError):
 
 
 class DegenerateError(JustrightError):
-    """Valid input without an answer: it is empty, or all of it is alike."""
+    """Valid input without a result: it is empty, or all of it is equal."""
 
 
 class NothingSelectedError(DegenerateError):

@@ -26,7 +26,7 @@ class ArrayLike(Protocol):
 
 @dataclass(frozen=True)
 class FileRows:
-    """Consecutive rows of an array in a file. Numpy reads it as the array, anew each time.
+    """Consecutive rows of an array in a file. Numpy reads it as an array, each time from the file.
 
     A file of this machine is mapped into memory; of one elsewhere the bytes of these rows are fetched.
     """
@@ -78,7 +78,7 @@ def row_shards(array: ArrayLike, n_rows: int = SHARD_ROWS) -> list[ArrayLike]:
     """
     values: Any = array
     starts = range(0, len(values), n_rows)
-    # A slice of a memory map still carries the offset of the whole, so it is not one we can name.
+    # a slice of a memory map has the offset of the whole map, so its place in the file is unknown
     if isinstance(values, np.memmap) and isinstance(values.base, mmap) and values.flags.c_contiguous:
         values = FileRows(Path(str(values.filename)), values.dtype, values.offset, values.shape)
     if isinstance(values, FileRows):

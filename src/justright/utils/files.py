@@ -55,14 +55,19 @@ def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
     A reader sees the old file or the new one, never half of it. After an error nothing has changed. Without
     `is_flushed` a power failure may leave it empty: for thousands of files that can be recreated.
     """
-    temporary = temporary_of(path)
+    temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     try:
-        with explain_disk_full(path), _created(temporary):
-            yield temporary
-            if is_flushed:
-                with temporary.open("r+b") as written:  # Windows flushes no file that is open for reading only
-                    os.fsync(written.fileno())
-            temporary.replace(path)
+        with explain_disk_full(path):
+            lock = locked_file(temporary)  # so that no other process deletes it as a leftover
+            assert lock is not None
+            with lock:
+                if not HAS_LOCKS:  # Windows replaces no open file
+                    lock.close()
+                yield temporary
+                if is_flushed:
+                    with temporary.open("r+b") as written:  # Windows flushes no file that is open for reading only
+                        os.fsync(written.fileno())
+                temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -74,24 +79,6 @@ def expect_writable(path: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(above))
     if not os.access(above, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(above))
-
-
-def temporary_of(path: Path) -> Path:
-    """A unique name beside a path."""
-    return path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
-
-
-@contextmanager
-def _created(path: Path) -> Iterator[None]:
-    """Create an empty file and lock it, so that no other process deletes it as a leftover."""
-    file = locked_file(path)
-    assert file is not None
-    try:
-        if not HAS_LOCKS:  # Windows replaces no open file
-            file.close()
-        yield
-    finally:
-        file.close()
 
 
 def leftovers(folder: Path) -> list[Path]:

@@ -20,7 +20,7 @@ def hash_bytes(data: bytes, size: int = SIZE) -> str:
 
 
 def hash_pieces(pieces: Iterable[bytes | memoryview]) -> str:
-    """The fingerprint of bytes that come in pieces; where they were cut does not matter."""
+    """The fingerprint of bytes in pieces; it does not depend on the cuts."""
     digest = hashlib.blake2b(digest_size=SIZE)
     for piece in pieces:
         digest.update(piece)

@@ -178,41 +178,36 @@ class _Pool:
 
     def ordered_map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, None, None]:
         """Apply work to items in several processes, and yield the results in order."""
-        file, n_ahead, items = self._share(work), self.n_workers * AHEAD, iter(items)
+        file, items = self._share(work), iter(items)
         unfinished: deque[Any] = deque()  # items without a result, in order
-        submitted: deque[Future[Any]] = deque(maxlen=n_ahead)
         n_lost = 0
-
-        def submit(item: Any) -> Future[Any]:
-            submitted.append(self.executor.submit(_apply_shared, file, item))
-            return submitted[-1]
 
         def remembered() -> Iterator[Any]:
             for item in items:
                 unfinished.append(item)
                 yield item
 
-        try:
-            while True:
-                try:
-                    for result in in_order(submit, Future.result, chain(tuple(unfinished), remembered()), n_ahead):
-                        unfinished.popleft()
-                        n_lost = 0
-                        yield result
-                    return
-                except BrokenProcessPool as error:  # all workers are stopped, and it is unknown whose item it was
-                    n_lost += 1
-                    if n_lost > RETRIES:
-                        raise JustrightError(
-                            f"a worker process ended before its work was done, {n_lost} times",
-                            expected="workers with enough memory, started from a program that can be imported",
-                            advice="fewer workers; in a script, keep what it does under `if __name__ == '__main__':`",
-                        ) from error
-                    self.executor.shutdown()
-                    self.executor = self._start()
-        finally:
-            for future in submitted:
-                future.cancel()
+        def submit(item: Any) -> Future[Any]:
+            return self.executor.submit(_apply_shared, file, item)
+
+        while True:
+            todo = chain(tuple(unfinished), remembered())
+            try:
+                for result in in_order(submit, Future.result, todo, self.n_workers * AHEAD):
+                    unfinished.popleft()
+                    n_lost = 0
+                    yield result
+                return
+            except BrokenProcessPool as error:  # all workers are stopped, and it is unknown whose item it was
+                n_lost += 1
+                if n_lost > RETRIES:
+                    raise JustrightError(
+                        f"a worker process ended before its work was done, {n_lost} times",
+                        expected="workers with enough memory, started from a program that can be imported",
+                        advice="fewer workers; in a script, keep what it does under `if __name__ == '__main__':`",
+                    ) from error
+                self.executor.shutdown()
+                self.executor = self._start()
 
     def _share(self, work: Callable[[Any], Any]) -> str:
         """Write the work to a file, which each worker reads once: a network is not sent with every item."""
@@ -249,7 +244,7 @@ def _end_with_parent(folder: str) -> None:
 
 @lru_cache(maxsize=1)
 def _load_shared(file: str) -> Callable[[Any], Any]:
-    # written a moment ago by the process that started this one, into a folder that only its user can open
+    # safe: written by the process that started this one, into a folder that only its user can open
     work: Callable[[Any], Any] = pickle.loads(Path(file).read_bytes())  # noqa: S301
     return work
 
@@ -280,10 +275,10 @@ def open_ray(n_workers: int | None = None) -> Iterator[Engine]:
 
 def import_ray() -> Any:
     """Import Ray with private settings; JustrightError if it is not installed."""
-    # Ray reads these while it is imported. A library that sees private images sends no usage reports, and a cluster
-    # of our own listens to this machine only: on Linux Ray turns even 127.0.0.1 into an outer address unless this
-    # variable, named after the systems where that is the default, says that no cluster is wanted. Other users of this
-    # machine reach 127.0.0.1 too, so it takes a token of our own: Ray's would be a file that all can read.
+    # Ray reads these variables while it is imported. A library that reads private images sends no usage reports, and
+    # our own cluster listens to this machine only: on Linux Ray replaces even 127.0.0.1 by an outer address unless
+    # RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER is 0. Other users of this machine can reach 127.0.0.1 too, so the cluster
+    # requires a token of our own: Ray would write its token to a file that all can read.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if "RAY_ADDRESS" not in os.environ and "ray" not in sys.modules:
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
@@ -324,7 +319,7 @@ def _as_ray_tasks(
     try:
         yield from in_order(partial(task.remote, shared), ray.get, items, n_ahead)
     except ray.exceptions.RayTaskError as error:
-        if isinstance(error.cause, JustrightError):  # for the user: no traceback of a worker before it
+        if isinstance(error.cause, JustrightError):  # for the user: without the traceback of a worker
             raise error.cause from None
         raise
     except ray.exceptions.RayError as error:

@@ -35,7 +35,7 @@ class Registry(UserDict[str, T]):
         self.data[name], self._about[name] = member, about
 
     def about(self, name: str) -> str:
-        """What help texts say about a member; it is not imported for that."""
+        """The line about a member in help texts; the member is not imported for it."""
         return self._about[name]
 
     def __getitem__(self, name: str) -> T:

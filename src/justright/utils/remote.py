@@ -68,7 +68,7 @@ class RemotePath:
 
         try:
             return function(*url_to_fs(self.address))
-        except ImportError as error:  # says which package: "Install s3fs to access S3"
+        except ImportError as error:  # it names the package: "Install s3fs to access S3"
             raise DataError(
                 f"{self.address}: {error}", expected="the package that knows this kind of address", advice="install it"
             ) from error
@@ -76,11 +76,11 @@ class RemotePath:
             raise DataError(
                 f"{self.address}: {type(error).__name__}: {error}",
                 expected="a place that can be reached, with the rights to read and write there",
-                advice="the documentation of fsspec says how to give address and keys",
+                advice="the documentation of fsspec describes addresses and keys",
             ) from error
 
 
-Place: TypeAlias = Path | RemotePath  # where a store lies
+Place: TypeAlias = Path | RemotePath  # of a store
 
 
 def place_of(address: str | Place) -> Place:

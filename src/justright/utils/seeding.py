@@ -1,7 +1,7 @@
 """Randomness as a pure function: one seed and a purpose in, an independent generator out.
 
-There is no generator state to save. The number of workers, a kill and a resume, or the order of calls
-cannot change a draw, because each draw is keyed by what it is for.
+There is no generator state to save. The number of workers, a resume after a kill, or the order of calls
+cannot change a draw, because each draw has a key of its own.
 """
 
 from __future__ import annotations

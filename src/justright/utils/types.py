@@ -1,4 +1,4 @@
-"""Names for the arrays that travel between stages."""
+"""Types of the arrays that stages exchange."""
 
 from __future__ import annotations
 

@@ -25,7 +25,14 @@ def to_numpy(values: Any) -> Array:
 
 def check_features(features: Any, what: str = "features", *, min_images: int = 1) -> Any:
     """Return features as a table of finite floating point numbers, images x dim; half precision stays half."""
-    table = _as_table(features, what, min_images)
+    from sklearn.utils import check_array  # takes a second to import
+
+    array = to_numpy(features)
+    try:
+        table: Array = check_array(array, dtype=FLOATS, ensure_all_finite=False, ensure_min_samples=min_images)
+    except (TypeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"{what} of shape {array.shape}: {reason}", expected="numbers, images x dimensions") from error
     # One sum is faster than a mask of all numbers. It is not finite if any number is not, or if numbers overflow.
     with np.errstate(over="ignore", invalid="ignore"):
         is_finite = bool(np.isfinite(table.sum(dtype=np.float64)))
@@ -79,18 +86,6 @@ def check_level(level: float) -> float:
     if not 0 < level < 1:
         raise DataError(f"an interval of level {level}", expected="a number between 0 and 1, such as 0.9")
     return level
-
-
-def _as_table(values: Any, what: str, min_images: int) -> Array:
-    from sklearn.utils import check_array  # takes a second to import
-
-    array = to_numpy(values)
-    try:
-        table: Array = check_array(array, dtype=FLOATS, ensure_all_finite=False, ensure_min_samples=min_images)
-    except (TypeError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise DataError(f"{what} of shape {array.shape}: {reason}", expected="numbers, images x dimensions") from error
-    return table
 
 
 def _rows(is_bad: Array) -> str:

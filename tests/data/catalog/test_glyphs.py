@@ -6,8 +6,10 @@ import hashlib
 import os
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,6 @@ from scipy.optimize import linear_sum_assignment
 import justright
 from justright.data import glyph_set, open_images
 from justright.data.catalog.glyphs import (
-    BLOCKS,
     GLYPH_CLASSES,
     LUMA,
     MIN_CONTRAST,
@@ -27,15 +28,12 @@ from justright.data.catalog.glyphs import (
     classes_of,
     draw_glyph,
     draw_look,
-    faces_of,
     font_folder,
     outline_mask,
     render,
 )
 from justright.utils.errors import BadImageError, DataError
 from justright.utils.seeding import generator
-
-PAIRS = [(block, character) for block in BLOCKS for character in block.characters]
 
 
 @cache
@@ -64,19 +62,19 @@ def normalized_outline(face, glyph_name):
 def outlines_by_face():
     """For each font file: the outline of the missing-glyph box, and of each class the font draws."""
     drawn = defaultdict(dict)
-    for block, character in PAIRS:
-        for face in {"DejaVuSans", *faces_of(block)}:
-            name = font(face).getBestCmap().get(ord(character))
+    for glyph in GLYPH_CLASSES:
+        for face in {"DejaVuSans", *glyph.faces}:
+            name = font(face).getBestCmap().get(ord(glyph.character))
             if name is not None:
-                drawn[face][character] = normalized_outline(face, name)
+                drawn[face][glyph.character] = normalized_outline(face, name)
     return {face: (normalized_outline(face, ".notdef"), outlines) for face, outlines in drawn.items()}
 
 
 def test_every_character_has_at_least_two_fonts():
-    for block, character in PAIRS:
-        assert len(faces_of(block)) >= 2
-        for face in faces_of(block):
-            assert character in outlines_by_face()[face][1], f"{character!r} is not in {face}"
+    for glyph in GLYPH_CLASSES:
+        assert len(glyph.faces) >= 2
+        for face in glyph.faces:
+            assert glyph.character in outlines_by_face()[face][1], f"{glyph.character!r} is not in {face}"
 
 
 def test_no_character_draws_nothing_or_the_missing_glyph_box():
@@ -95,16 +93,16 @@ def test_no_two_classes_share_an_outline():
 
 
 def test_no_two_classes_look_alike_once_cut_to_their_ink():
-    masks = np.zeros((len(PAIRS), 80, 80), dtype=np.float32)
-    for row, (block, character) in enumerate(PAIRS):
-        mask = np.asarray(outline_mask(faces_of(block)[0], character))
+    masks = np.zeros((len(GLYPH_CLASSES), 80, 80), dtype=np.float32)
+    for row, glyph in enumerate(GLYPH_CLASSES):
+        mask = np.asarray(outline_mask(glyph.faces[0], glyph.character))
         top, left = (80 - mask.shape[0]) // 2, (80 - mask.shape[1]) // 2
         masks[row, top : top + mask.shape[0], left : left + mask.shape[1]] = mask
-    flat = masks.reshape(len(PAIRS), -1)
+    flat = masks.reshape(len(masks), -1)
     flat /= np.linalg.norm(flat, axis=1, keepdims=True)
     likeness = flat @ flat.T - 2 * np.eye(len(flat), dtype=np.float32)
     a, b = np.unravel_index(likeness.argmax(), likeness.shape)
-    assert likeness[a, b] < 0.96, f"{PAIRS[a][1]!r} looks like {PAIRS[b][1]!r}"
+    assert likeness[a, b] < 0.96, f"{GLYPH_CLASSES[a].character!r} looks like {GLYPH_CLASSES[b].character!r}"
 
 
 def test_look_of_an_image_is_the_same_on_every_machine():
@@ -130,10 +128,10 @@ def test_ink_stands_out_from_paper():
 
 def test_glyph_is_inside_and_takes_a_fair_part_of_the_image():
     for index in range(200):
-        block, character = PAIRS[(index * 37) % len(PAIRS)]
-        look = draw_look(generator(0, "inside", index), faces_of(block))
+        glyph = GLYPH_CLASSES[(index * 37) % len(GLYPH_CLASSES)]
+        look = draw_look(generator(0, "inside", index), glyph.faces)
         plain = look._replace(ink=(0, 0, 0), paper=(255, 255, 255), blotches=(0,) * 27, clutter=(), occluder=None)
-        is_ink = render(plain, character, np.full((64, 64, 3), 128, dtype=np.uint8))[:, :, 0] < 128
+        is_ink = render(plain, glyph.character, np.full((64, 64, 3), 128, dtype=np.uint8))[:, :, 0] < 128
         rim = np.concatenate([is_ink[0], is_ink[-1], is_ink[:, 0], is_ink[:, -1]])
         assert not rim.any()
         assert is_ink.sum() > 40
@@ -156,7 +154,9 @@ def test_there_are_hundreds_of_classes_with_unique_safe_names():
 
 def test_labels_are_positions_in_the_table():
     assert [glyph.label for glyph in GLYPH_CLASSES] == list(range(len(GLYPH_CLASSES)))
-    assert "".join(glyph.character for glyph in GLYPH_CLASSES) == "".join(block.characters for block in BLOCKS)
+    table = tomllib.loads(files("justright.data.catalog").joinpath("glyphs.toml").read_text(encoding="utf-8"))
+    characters = "".join(characters for _, _, _, characters in table["scripts"])
+    assert "".join(glyph.character for glyph in GLYPH_CLASSES) == characters
 
 
 def test_each_script_has_one_family():
@@ -272,7 +272,7 @@ def test_ids_tell_seed_size_class_and_index_apart():
     assert len({name for names in ids for name in names}) == 4 * 20
 
 
-def test_options_in_words():
+def test_options_are_read_from_text():
     images = open_images("glyphs:per_class=3,seed=2,size=48,scripts=latin+greek")
     assert images.image(0).size == (48, 48)
     assert {above[1] for above in images.hierarchy.values()} == {"latin", "greek"}
@@ -280,7 +280,7 @@ def test_options_in_words():
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("options", "message"),
     [
         ("colour=red", "cannot be drawn"),
         ("seed=x", "cannot be drawn"),
@@ -288,9 +288,9 @@ def test_options_in_words():
         ("per_class=0", "at least 1"),
     ],
 )
-def test_unknown_options_are_rejected(words, complaint):
-    with pytest.raises(DataError, match=complaint):
-        open_images(f"glyphs:{words}")
+def test_unknown_options_are_rejected(options, message):
+    with pytest.raises(DataError, match=message):
+        open_images(f"glyphs:{options}")
 
 
 def test_path_that_names_no_glyph_is_a_bad_image():

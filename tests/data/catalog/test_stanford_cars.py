@@ -9,7 +9,7 @@ from scipy.io import savemat
 from justright.data.catalog import DATA_SETS
 from justright.utils.errors import DataError, MissingDataError
 
-# A piece of the official order, which is not the alphabet's: Integra stands behind TSX.
+# a part of the official order, which is not alphabetical: Integra comes after TSX
 NAMES = [
     "AM General Hummer SUV 2000",
     "Acura TSX Sedan 2012",

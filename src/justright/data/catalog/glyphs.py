@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import tomllib
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,23 +29,30 @@ from justright.utils.seeding import generator
 from justright.utils.types import Array
 
 
-class Script(NamedTuple):
-    """The characters of a script, its family, and the font groups that contain all of them."""
+class GlyphClass(NamedTuple):
+    """A character as a class: its label, a name safe in file systems, its script and family, and its fonts."""
 
+    label: int
+    name: str
+    character: str
     script: str
     family: str
-    fonts: str
-    characters: str
+    faces: tuple[str, ...]  # the font files that contain every character of the script
 
 
-_TABLE = tomllib.loads(files(__package__).joinpath("glyphs.toml").read_text(encoding="utf-8"))
-BLOCKS = tuple(Script(*row) for row in _TABLE["scripts"])
+def _read_classes() -> Iterator[GlyphClass]:
+    table = tomllib.loads(files(__package__).joinpath("glyphs.toml").read_text(encoding="utf-8"))
+    label = count()
+    for script, family, fonts, characters in table["scripts"]:
+        faces = tuple(face for group in fonts.split() for face in table["fonts"][group])
+        for character in characters:
+            name = f"u{ord(character):04x}-{unicodedata.name(character).lower().replace(' ', '-')}"
+            yield GlyphClass(next(label), name, character, script, family, faces)
 
 
-def faces_of(block: Script) -> tuple[str, ...]:
-    """The font files that contain every character of the block."""
-    return tuple(face for group in block.fonts.split() for face in _TABLE["fonts"][group])
-
+GLYPH_CLASSES = tuple(_read_classes())
+SCRIPTS = tuple(dict.fromkeys(glyph.script for glyph in GLYPH_CLASSES))
+_LABELS = {glyph.name: glyph.label for glyph in GLYPH_CLASSES}
 
 Color = tuple[int, int, int]
 
@@ -163,10 +170,10 @@ def _place_outline(look: Look, character: str, size: int) -> tuple[tuple[int, in
     outline = outline_mask(look.face, character)
     width, height = outline.size
     ink_width, ink_height = width - 2 * PADDING, height - 2 * PADDING
-    # The map from outline to image without scale: shear, then rotate.
+    # the map from outline to image without scale: shear, then rotate
     cos, sin = math.cos(look.rotation), math.sin(look.rotation)
     a, b, c, d = cos, cos * look.shear - sin, sin, sin * look.shear + cos
-    # How far the ink reaches from its center; scale and center keep all of it inside the image.
+    # how far the ink reaches from its center; scale and center keep all of it inside the image
     reach_x, reach_y = (abs(a) * ink_width + abs(b) * ink_height) / 2, (abs(c) * ink_width + abs(d) * ink_height) / 2
     inside = size / 2 - 1
     scale = min(look.extent * size / max(ink_width, ink_height), inside / max(reach_x, reach_y))
@@ -175,7 +182,7 @@ def _place_outline(look: Look, character: str, size: int) -> tuple[tuple[int, in
     rim = scale * PADDING
     left, top = (max(0, math.floor(at)) for at in (x - scale * reach_x - rim, y - scale * reach_y - rim))
     right, bottom = (min(size, math.ceil(at)) for at in (x + scale * reach_x + rim, y + scale * reach_y + rim))
-    # PIL needs the inverse map, from a pixel of the box to a point of the outline; shear and rotation keep the area.
+    # PIL needs the inverse map, from a pixel of the box to a point of the outline; shear and rotation keep the area
     to_x, to_y = (d / scale, -b / scale), (-c / scale, a / scale)
     shift_x = width / 2 - to_x[0] * (x - left) - to_x[1] * (y - top)
     shift_y = height / 2 - to_y[0] * (x - left) - to_y[1] * (y - top)
@@ -223,31 +230,6 @@ def font_folder() -> Path:
 DRAWING_VERSION = 1  # raised when the pixels of (seed, class, index) change; part of the content ids
 DEFAULT_SIZE = 64
 MIN_SIZE = 16  # smaller glyphs are illegible
-
-
-@dataclass(frozen=True)
-class GlyphClass:
-    """A character as a class: its label, a name safe in file systems, its script and family, and its fonts."""
-
-    label: int
-    name: str
-    character: str
-    script: str
-    family: str
-    faces: tuple[str, ...]
-
-
-def class_name(character: str) -> str:
-    """Code point and Unicode name, such as `u0061-latin-small-letter-a`."""
-    return f"u{ord(character):04x}-{unicodedata.name(character).lower().replace(' ', '-')}"
-
-
-GLYPH_CLASSES = tuple(
-    GlyphClass(label, class_name(character), character, block.script, block.family, faces_of(block))
-    for label, (character, block) in enumerate((char, block) for block in BLOCKS for char in block.characters)
-)
-SCRIPTS = tuple(block.script for block in BLOCKS)
-_LABELS = {glyph.name: glyph.label for glyph in GLYPH_CLASSES}
 
 
 def classes_of(*scripts: str) -> tuple[GlyphClass, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,10 +47,9 @@ def write_groceries(out: Path) -> GroceryCounts:
     """
     files: dict[str, bytes] = {}
     truth: list[tuple[str, str, bool]] = []
-    seen: dict[str, int] = {}
-    rows = _photos()
-    for content, kind, fruit in rows:
-        seen[kind] = seen.get(kind, 0) + 1
+    seen: Counter[str] = Counter()
+    for content, kind, fruit in _photos():
+        seen[kind] += 1
         if fruit not in TARGET_KINDS:
             files[f"pool/{kind}/{seen[kind]:03}.jpg"] = content
         elif kind in KNOWN and seen[kind] % 2:
@@ -67,8 +67,7 @@ def write_groceries(out: Path) -> GroceryCounts:
     csv.writer(text).writerows([("path", "class_name", "is_old"), *truth])
     write_text(out / "truth.csv", text.getvalue())
     write_text(out / "ATTRIBUTION.txt", ATTRIBUTION)
-    parts = [name.partition("/")[0] for name in files]
-    sizes = {part: parts.count(part) for part in ("labeled", "pool", "photos")}
+    sizes = Counter(name.partition("/")[0] for name in files)
     return GroceryCounts(**sizes, kinds=len({kind for _, kind, _ in truth}))
 
 

@@ -99,7 +99,7 @@ class Listing(dict[str, str]):
             self[pair[0]] = pair[1].rstrip()
 
     def at(self, key: str) -> str:
-        """The position of a key, for errors."""
+        """The file and line of a key, for errors."""
         return f"{self.file}, line {list(self).index(key) + 1}"
 
     def in_order_of(self, other: Listing) -> list[str]:
