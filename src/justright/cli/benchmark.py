@@ -19,7 +19,7 @@ from justright.cli.common import (
     expect_ending,
     opened_engine,
 )
-from justright.cli.suite_view import draw_suite_figure, requested_suite, show_suite, table_endings
+from justright.cli.suite_view import FORMATS, draw_suite_figure, show_suite
 from justright.cli.terminal import Terminal, with_terminal
 from justright.runs.problem import POOL_ROLES
 from justright.runs.request import resolve_device
@@ -67,7 +67,7 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
     """List the suites that come with the package, and what each shows."""
     rows = []
     for name in suite_names():
-        each = requested_suite(name, profile if read_suite(name).columns else None)
+        each = read_suite(name, profile if read_suite(name).columns else None)
         n_runs = sum(len(list(each.runs_of(problem))) for problem in each.problems)
         rows.append((name, len(each.problems), n_runs, each.about))
     terminal.table("Suites", ("name", "problems", "runs", "what it shows"), rows)
@@ -124,7 +124,7 @@ def run(
     """
     if data is not None and read_suite(suite).columns:
         profile = profile or PROFILES[0]
-    whole = requested_suite(suite, profile, backbone)
+    whole = read_suite(suite, profile).with_run(backbone=backbone)
     requested = whole.with_role(role or POOL_ROLES[1]) if whole.columns else whole
     out = _folder(out, whole)
     jobs = jobs or max(1, len(device))
@@ -187,12 +187,12 @@ def show(
       justright benchmark show selection --out study --figure changes.svg
       justright benchmark show selection --out study --baseline everything
     """
-    requested = requested_suite(suite, profile or _profile_of(suite, out, backbone), backbone)
+    requested = read_suite(suite, profile or _profile_of(suite, out, backbone)).with_run(backbone=backbone)
     out = _folder(out, requested)
     if requested.columns and (part or baseline):
         raise click.UsageError("--part and --baseline are not for tables of the paper.")
     if to is not None:
-        expect_ending(to, table_endings(requested), f"--to {to}")
+        expect_ending(to, FORMATS if requested.columns else FORMATS[:-1], f"--to {to}")  # only the paper has pages
     if part is not None and part not in (parts := {problem.part for problem in requested.problems}):
         raise JustrightError(f"--part {part}", expected=f"one of {', '.join(sorted(filter(None, parts)))}")
     if baseline is not None:
@@ -206,7 +206,7 @@ def show(
 def _profile_of(suite: str, out: Path | None, backbone: str | None) -> str | None:
     """The first profile with finished runs, in this folder or in that of the profile."""
     for each in PROFILES if read_suite(suite).columns else ():
-        if suite_results(requested_suite(suite, each, backbone), out or Path(f"benchmark-{each}")):
+        if suite_results(read_suite(suite, each).with_run(backbone=backbone), out or Path(f"benchmark-{each}")):
             return each
     return None
 
