@@ -106,7 +106,6 @@ def discover_features(
         >>> result = justright.discover_features(target, labeled, labels, k=40)
         >>> result.predictions["category"]
     """
-
     for rows, of_rows, name in ((labeled, labels, "labeled"), (pool, pool_labels, "pool")):
         if (rows is None) != (of_rows is None):
             raise JustrightError(f"only one of the features and the labels of {name}", expected="both or none")
@@ -238,34 +237,29 @@ def _sources(sources: Source | Sequence[Source] | None) -> list[Source]:
 
 def _described(sources: Iterable[Source]) -> list[str]:
     """Each source for run.json: its place, or its type and length."""
-    return [
-        str(source)
-        if isinstance(source, str | Path)
-        else f"{type(source).__name__} of {len(source):,}"
-        if hasattr(source, "__len__")
-        else type(source).__name__
-        for source in sources
-    ]
+    described = []
+    for source in sources:
+        is_place, length = isinstance(source, str | Path), f" of {len(source):,}" if hasattr(source, "__len__") else ""
+        described.append(str(source) if is_place else f"{type(source).__name__}{length}")
+    return described
 
 
 def _stores_and_arrays(features: Any) -> tuple[list[Any], list[Any]]:
     """Stores of `justright extract`, and arrays, read from .npy files where they are given by name."""
     given = [features] if isinstance(features, str | Path) or hasattr(features, "shape") else list(features)
-    arrays = [each if hasattr(each, "shape") else _read_array(Path(each)) for each in given if _is_array(each)]
+    arrays = [_read_array(each) for each in given if hasattr(each, "shape") or str(each).endswith(".npy")]
     if arrays and len(arrays) < len(given):
         raise JustrightError("features both as arrays and as stores", expected="one of them")
     return [] if arrays else given, arrays
 
 
-def _is_array(features: Any) -> bool:
-    return hasattr(features, "shape") or (isinstance(features, str | Path) and str(features).endswith(".npy"))
-
-
-def _read_array(path: Path) -> Any:
+def _read_array(given: Any) -> Any:
+    if hasattr(given, "shape"):
+        return given
     try:
-        return np.load(path, allow_pickle=False)
+        return np.load(given, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise JustrightError(f"{path} cannot be read: {error}", expected="an array that numpy.save wrote") from error
+        raise JustrightError(f"{given} cannot be read: {error}", expected="an array that numpy.save wrote") from error
 
 
 def _with_vectors(sets: Sequence[Sequence[ImageSet]], arrays: Sequence[Any]) -> list[list[ImageSet]]:
