@@ -109,7 +109,7 @@ def test_changed_images_in_the_folder_are_noticed(suite, data, tmp_path):
 
 def test_a_torn_line_is_skipped_and_garbage_raises(tmp_path):
     path = tmp_path / RESULTS
-    path.write_text(json.dumps({"problem": "a", "print": "1"}) + '\n{"problem": "b", "pri')
+    path.write_text(json.dumps(signed({"problem": "a", "print": "1"})) + '\n{"problem": "b", "pri')
     assert [line["problem"] for line in read_results(path)] == ["a"]
     path.write_text("hello\n")
     with pytest.raises(DataError, match="line 1"):
@@ -120,7 +120,6 @@ def test_a_flipped_bit_skips_the_line_with_a_warning(tmp_path, caplog):
     path = tmp_path / RESULTS
     line = {"problem": "a", "setting": "own", "seed": 0, "print": "1", "all": 0.5, "new": 0.25}
     good = json.dumps(signed(line)).encode()
-    n_found = 0
     for place in range(len(good)):
         caplog.clear()
         path.write_bytes(good[:place] + bytes([good[place] ^ 1 << place % 8]) + good[place + 1 :] + b"\n")
@@ -128,10 +127,8 @@ def test_a_flipped_bit_skips_the_line_with_a_warning(tmp_path, caplog):
             with pytest.raises(DataError, match=RESULTS):
                 read_results(path)
             continue
-        found = [{name: each[name] for name in line if name in each} for each in read_results(path)]
-        assert found == [line] or (found == [] and f"{RESULTS}, line 1 is torn or damaged" in caplog.text)
-        n_found += len(found)
-    assert n_found < 15, "only where the name of the checksum is hit"
+        assert read_results(path) == []
+        assert f"{RESULTS}, line 1 is torn or damaged" in caplog.text
 
 
 @pytest.mark.parametrize("data", [b"[]\n", b"[" * 100_000, b"\xff\n", b"\n", b"7\n", b'{"a": 1}\n'])

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from justright.benchmark.claims import OUTCOMES
-from justright.benchmark.results import fingerprint
+from justright.benchmark.results import append_result, fingerprint
 from justright.benchmark.suite import read_suite
 from justright.cli import main
 
@@ -63,7 +63,7 @@ def test_the_profile_that_was_run_is_found_in_a_folder_of_any_name(tmp_path):
     line = {"problem": "cub, own labels", "part": "", "setting": "kmeans: none", "seed": 0, "labeled_images": 1498}
     first = next(run for run in suite.runs_of(suite.problems[0]))
     line["print"] = fingerprint(suite, suite.problems[0], *first)
-    (tmp_path / "results.jsonl").write_text(json.dumps(line) + "\n")
+    append_result(tmp_path / "results.jsonl", line)
     done = shown("taba9", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     assert "1,498" in done.stdout

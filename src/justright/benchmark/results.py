@@ -28,7 +28,7 @@ from justright.selection import SELECTORS
 from justright.utils.errors import DataError
 from justright.utils.files import parsed_json
 from justright.utils.fingerprint import differences
-from justright.utils.hashing import SIGNATURE, hash_value, signed, verified
+from justright.utils.hashing import hash_value, signed, verified
 from justright.utils.settings import flat
 from justright.utils.types import UNLABELED, Labels
 
@@ -51,7 +51,6 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
     judged = run.judged(run.truth_file)
     breakdown = break_down(judged.y_true, judged.y_pred, judged.is_old)
     errors, n_new = breakdown.by_kind(), int((~judged.is_old).sum())
-    measured = selection_numbers(weighed)
     line = {
         "all": scores.all,
         "old": None if np.isnan(scores.old) else scores.old,
@@ -70,7 +69,7 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
         "seconds": round(seconds, 1),
         "hits": class_hits(judged),
     }
-    return line | measured | ({"probe": probe(run.tuned, judged.y_true)} if is_probed else {})
+    return line | selection_numbers(weighed) | ({"probe": probe(run.tuned, judged.y_true)} if is_probed else {})
 
 
 def selection_numbers(weighed: Selection | None) -> Line:
@@ -141,17 +140,16 @@ def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = (), data: Path
     if unknown := sorted(set(only) - {problem.name for problem in suite.problems}):
         raise DataError(f"no problem {unknown[0]!r}", expected=", ".join(problem.name for problem in suite.problems))
     lines = _newest(suite, out)
-    is_valid = {line["print"]: not change for line, change in zip(lines, default_changes(suite, lines), strict=True)}
+    valid = {line["print"] for line, change in zip(lines, default_changes(suite, lines), strict=True) if not change}
     todo = []
-    for problem in suite.problems if not only else [each for each in suite.problems if each.name in only]:
-        images = {
+    for problem in (each for each in suite.problems if not only or each.name in only):
+        before = {
             line["print"]: line["images"] for line in lines if line["problem"] == problem.name and "images" in line
         }
-        if images and data is not None and is_in_data(problem):
+        if before and data is not None and is_in_data(problem):
             now = images_fingerprint(problem_of(problem, data))
-            is_valid |= {key: False for key, before in images.items() if before != now}
-        missing = [run for run in suite.runs_of(problem) if not is_valid.get(fingerprint(suite, problem, *run))]
-        if missing:
+            valid -= {key for key, images in before.items() if images != now}
+        if missing := [run for run in suite.runs_of(problem) if fingerprint(suite, problem, *run) not in valid]:
             todo.append((problem, missing))
     return todo
 
@@ -189,19 +187,16 @@ def append_result(path: Path, line: Line) -> None:
 
 
 def read_results(path: Path) -> list[Line]:
-    """The lines of a file of results. Warns about a torn or damaged line, and skips it.
-
-    Lines of older versions have no checksum.
-    """
+    """The lines of a file of results. Warns about a torn or damaged line, and skips it."""
     if not path.exists():
         return []
     lines = []
     for number, text in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             line = parsed_json(text)
-            if not isinstance(line, dict) or not {"problem", "print"} <= line.keys():
-                raise ValueError("no result")
-            lines.append(verified(line) if SIGNATURE in line else line)
+            if not isinstance(line, dict):
+                raise ValueError("no object")
+            lines.append(verified(line))
         except ValueError:
             if not text.startswith(b'{"problem": '):
                 raise DataError(f"{path}, line {number}: {text[:40]!r}", expected="one JSON object a line") from None
@@ -253,9 +248,8 @@ def default_changes(suite: Suite, lines: Sequence[Line]) -> list[dict[str, tuple
         if key not in current:
             current[key] = every_setting(suite.spec(settings[key[1]], line["seed"], None, problems[key[0]]))
         before, now = line.get("made_with", {}), current[key]
-        changes.append(
-            {name: pair for name, pair in differences(before, now).items() if name in before and name in now}
-        )
+        shared = before.keys() & now.keys()
+        changes.append({name: pair for name, pair in differences(before, now).items() if name in shared})
     return changes
 
 
