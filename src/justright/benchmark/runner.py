@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,9 +76,8 @@ def run_suite(
         for problem, _ in todo:  # a problem that cannot be opened raises before another one is run
             problem_of(problem, data)
         folders = out.absolute(), data and data.absolute()  # a worker may have another working directory
-        by_device = [suite.with_run(device=device) for device in devices] or [suite]
-        parts = enumerate(process_parts(todo, n_jobs))
-        tasks = [(by_device[i % len(by_device)], problem, runs, *folders) for i, (problem, runs) in parts]
+        by_device = cycle([suite.with_run(device=device) for device in devices] or [suite])
+        tasks = [(next(by_device), problem, runs, *folders) for problem, runs in process_parts(todo, n_jobs)]
         opened = nullcontext(engine or in_process) if engine or n_jobs == 1 else ENGINES["processes"](n_jobs)
         n_runs = sum(len(runs) for _, runs in todo)
         with opened as run_all:
