@@ -38,12 +38,11 @@ def cache() -> None:
 @with_terminal
 def show(terminal: Terminal) -> None:
     """List kept features and banks, with size and last use."""
-    kept, banks, half = FeatureCache(), KeptBanks(), leftovers(home())
+    kept, banks, half_written = FeatureCache(), KeptBanks(), leftovers(home())
     sections, listed = kept.sections(), banks.sections()
-    if sections:
-        terminal.table("Kept features", FEATURES, [_row(each, FEATURES) for each in sections])
-    if listed:
-        terminal.table("Kept view banks", BANKS, [_row(each, BANKS) for each in listed])
+    for title, columns, every in (("Kept features", FEATURES, sections), ("Kept view banks", BANKS, listed)):
+        if every:
+            terminal.table(title, columns, [_row(each, columns) for each in every])
     of_features, of_banks = (sum(each["bytes"] for each in every) for every in (sections, listed))
     value = {
         "place": str(kept.root),
@@ -51,14 +50,14 @@ def show(terminal: Terminal) -> None:
         "bytes": of_features,
         "sections": sections,
         "banks": {"place": str(banks.root), "limit": banks.limit, "bytes": of_banks, "banks": listed},
-        "leftovers": {"files": [str(path) for path in half], "bytes": bytes_of(*half)},
+        "leftovers": {"files": list(map(str, half_written)), "bytes": bytes_of(*half_written)},
     }
     lines = [
         f"{size_text(of_features)} of at most {size_text(kept.limit)} in {kept.root}",
         f"{size_text(of_banks)} of at most {size_text(banks.limit)} in {banks.root}",
     ]
-    if half:
-        size = size_text(bytes_of(*half))
+    if half_written:
+        size = size_text(bytes_of(*half_written))
         lines.append(f"{size} half-written by processes that were killed; `cache clear` removes it")
     terminal.result(value, "\n".join(lines))
 
@@ -76,12 +75,12 @@ def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     """
     kept, banks = FeatureCache(), KeptBanks()
     allowed = 0 if limit is None else parse_size(limit)
-    half = bytes_of(*leftovers(home()))
+    half_written = bytes_of(*leftovers(home()))
     remove_leftovers(home())
     before = sum(each["bytes"] for each in kept.sections() if backbone in (None, each["backbone"], each["name"]))
     of_banks = banks.clear(backbone, max(0, allowed - before))
     of_features = kept.clear(backbone, allowed)
-    freed = {"features": of_features, "banks": of_banks, "leftovers": half}
+    freed = {"features": of_features, "banks": of_banks, "leftovers": half_written}
     total = sum(freed.values())
     parts = ", ".join(f"{name} {size_text(n_bytes)}" for name, n_bytes in freed.items())
     terminal.result({"place": str(home()), "freed": total, **freed}, f"{size_text(total)} freed in {home()}: {parts}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -154,20 +153,23 @@ TRAINING_OPTIONS = (
 
 def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --method, --scale, --epochs, --set, --minutes, --held-out and --seeds."""
-    return reduce(lambda decorated, option: option(decorated), reversed(TRAINING_OPTIONS), command)
+    for option in reversed(TRAINING_OPTIONS):
+        command = option(command)
+    return command
 
 
 def read_settings(given: Iterable[str]) -> dict[str, Any]:
     """NAME=VALUE as a dictionary; a value is JSON or None, True, False where it can be read as such, else text."""
     settings: dict[str, Any] = {}
     for each in given:
-        name, equals, value = each.partition("=")
+        name, equals, text = each.partition("=")
         if not equals:
             raise JustrightError(f"--set {each}", expected="NAME=VALUE, such as --set views=8")
         try:
-            settings[name.replace("-", "_")] = parsed_json(value)
+            value = parsed_json(text)
         except ValueError:
-            settings[name.replace("-", "_")] = {"None": None, "True": True, "False": False}.get(value, value)
+            value = {"None": None, "True": True, "False": False}.get(text, text)
+        settings[name.replace("-", "_")] = value
     return settings
 
 
@@ -181,11 +183,9 @@ class Command(click.Command):
         tables: tables of names and their meanings, or registries, by title.
     """
 
-    headings: Mapping[str, str]
-    tables: Mapping[str, Mapping[str, Any]]
-
     def __init__(self, *args: Any, headings: Any = None, tables: Any = None, **kwargs: Any):
-        self.headings, self.tables = headings or {}, tables or {}
+        self.headings: Mapping[str, str] = headings or {}
+        self.tables: Mapping[str, Mapping[str, Any]] = tables or {}
         super().__init__(*args, **kwargs)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -72,8 +72,7 @@ def evaluate(
         raise click.UsageError("--by-cluster needs --checked.")
     run = RunFolder.open(predictions) if predictions.is_dir() else None
     if checked is not None:
-        predictions = predictions if run is None else run.path / "predictions.parquet"
-        sample = read_checked(predictions, checked)
+        sample = read_checked(predictions if run is None else run.path / "predictions.parquet", checked)
         strata = sample.clusters if by_cluster else None
         estimate = estimate_accuracy(
             sample.checked, sample.is_right, len(sample.clusters), clusters=strata, confidence=sample.confidence

@@ -32,13 +32,14 @@ def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
       justright settings mugcd --scale paper
       justright settings gcd --json
     """
-    taken = resolve_scale(scale, resolve_device(device) if scale == AUTO else device)
-    found = described(config_of(RunSpec(method=method, scale=taken)))
-    rows = [(each["name"], _shown(each["default"]), each["range"], each["help"]) for each in found]
-    terminal.table(f"Settings of {method} at --scale {taken}", ("name", "default", "range", "what it is"), rows)
-    named = [f"{option} sets {name}" for name, option in OWN_OPTIONS.items() if name in (row[0] for row in rows)]
-    text = f"--set NAME=VALUE changes one; in `justright discover`, {', '.join(named)}."
-    terminal.result({"method": method, "scale": taken, "settings": found}, text)
+    resolved = resolve_scale(scale, resolve_device(device) if scale == AUTO else device)
+    records = described(config_of(RunSpec(method=method, scale=resolved)))
+    rows = [(each["name"], _shown(each["default"]), each["range"], each["help"]) for each in records]
+    terminal.table(f"Settings of {method} at --scale {resolved}", ("name", "default", "range", "what it is"), rows)
+    names = {each["name"] for each in records}
+    options = [f"{option} sets {name}" for name, option in OWN_OPTIONS.items() if name in names]
+    text = f"--set NAME=VALUE changes one; in `justright discover`, {', '.join(options)}."
+    terminal.result({"method": method, "scale": resolved, "settings": records}, text)
 
 
 def described(config: Any) -> list[dict[str, Any]]:
