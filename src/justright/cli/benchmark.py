@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from justright.benchmark.results import missing_runs, suite_results
-from justright.benchmark.runner import run_suite
+from justright.benchmark.runner import run_suite, suite_costs
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
 from justright.cli.common import (
     COUNT,
@@ -109,10 +109,9 @@ def run(
     """Run what is missing of a suite.
 
     SUITE is a name that `justright benchmark list` shows, or a TOML file. Each finished run adds a line of JSON to
-    OUT/results.jsonl. Call it again to continue after a stop: finished runs are not repeated, unless their
-    settings, a default or the images have changed; a stopped run is resumed. Tables of the paper in one OUT share their
-    common runs. With --engine processes or ray a problem whose worker is
-    lost is run again.
+    OUT/results.jsonl. Call it again to continue after a stop: finished runs are not repeated, unless their settings, a
+    default or the images have changed; a stopped run is resumed. Tables of the paper in one OUT share their common
+    runs. With --engine processes or ray a problem whose worker is lost is run again.
 
     \b
     Examples:
@@ -132,12 +131,9 @@ def run(
     if todo:
         from justright.features.feature_network import usable
 
-        wanted = device or [requested.run.get("device", AUTO)]
-        device = tuple(usable(resolve_device(each)) for each in wanted)
-    if todo and not terminal.is_silent:
-        from justright.benchmark.runner import suite_costs
-
-        terminal.say(str(suite_costs(requested.with_run(device=device[0]), todo, data, jobs)))
+        device = tuple(usable(resolve_device(each)) for each in device or [requested.run.get("device", AUTO)])
+        if not terminal.is_silent:
+            terminal.say(str(suite_costs(requested.with_run(device=device[0]), todo, data, jobs)))
     with opened_engine(engine, jobs) as elsewhere:
         run_suite(requested, out, data=data, n_jobs=jobs, only=only, engine=elsewhere, devices=device)
     show_suite(terminal, whole, suite_results(whole, out), out, backbone)

@@ -182,7 +182,7 @@ def split(
 
 
 def _roles(images: ImageSet, classes: Path | None, seed: int) -> tuple[ClassSplit, str]:
-    """Old and new classes, and the rule that chose them; the seed only matters for a random half."""
+    """Old and new classes, and the rule that chose them. Only a random half depends on the seed."""
     if classes is not None:
         return read_class_split(classes, images.classes), str(classes)
     split, rule = published_split(images)

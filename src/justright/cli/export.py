@@ -42,6 +42,5 @@ def export(terminal: Terminal, run: Path, form: str, out: Path, is_copy: bool) -
         raise click.BadParameter(f"{out} does not end in .csv.", param_hint="--out")
     done = export_to(OpenReview(RunFolder.open(run)), form, out, is_copy=is_copy)
     value = {"out": str(out), "to": form, "images": done.n_images, "labeled": done.n_labeled, "usage": done.usage}
-    terminal.result(
-        value, f"{done.n_images:,} images, {done.n_labeled:,} with a label, as {form} in {out}\n{done.usage}"
-    )
+    text = f"{done.n_images:,} images, {done.n_labeled:,} with a label, as {form} in {out}\n{done.usage}"
+    terminal.result(value, text)
