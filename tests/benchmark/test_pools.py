@@ -37,7 +37,7 @@ def test_no_new_class_is_labeled_in_any_problem(name, profile):
         pytest.skip(f"the photos of {missing} problems are not here")
 
 
-def test_a_labeled_new_class_is_found():
+def test_labeled_new_class_is_detected():
     source = "glyphs:per_class=4,scripts=lao"
     assert labeled_new_classes(problem_of(SuiteProblem("lao", source, {"same": source})))
 

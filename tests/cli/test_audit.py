@@ -175,7 +175,7 @@ def test_brackets_in_a_name_are_part_of_it(photos, name):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         ([], 2, "Name images to look at: LABELED, --pool or --target"),
         (["nowhere"], 1, "no such file or folder: nowhere"),
@@ -183,10 +183,10 @@ def test_brackets_in_a_name_are_part_of_it(photos, name):
         (["nowhere", "--max-bad", 2], 2, "0<=x<=1"),
     ],
 )
-def test_wrong_call_is_explained(arguments, code, said):
+def test_invalid_options_are_explained(arguments, code, message):
     done = run(*arguments)
     assert done.exit_code == code
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.output
 
 

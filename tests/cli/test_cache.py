@@ -17,7 +17,7 @@ def call(*words: object, exit_code: int = 0) -> str:
     return done.output
 
 
-def test_the_cache_is_listed_and_cleared(make_tree, tmp_path, monkeypatch):
+def test_cache_is_listed_and_cleared(make_tree, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     extract = ("extract", "--backbone", "glyph_vit")
     call(*extract, make_tree({"cats": 3}), "--out", tmp_path / "t")
