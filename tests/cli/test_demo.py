@@ -76,12 +76,12 @@ def test_full_demo_has_every_method_and_four_labeled_sets():
     assert {setting.method for setting in suite.settings} == set(METHODS)
     first, *others = suite.problems
     assert len(list(suite.runs_of(first))) == len(METHODS) * 6 * 3
-    for described in others:
-        problem = problem_of(described)
+    for description in others:
+        problem = problem_of(description)
         assert len(problem.pool.origins) == 40
         assert problem.own_classes == ()
         assert not problem.truth.open_for_evaluation()[1].any()
-        assert len(list(suite.runs_of(described))) == 3
+        assert len(list(suite.runs_of(description))) == 3
 
 
 @pytest.mark.usefixtures("tiny")

@@ -212,14 +212,14 @@ def fingerprint(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed
     """
     spec = replace(suite.spec(setting, seed, n_target=None, problem=problem), device="cpu")
     also = {"is_probed": True} if suite.is_probed else {"only_counts": True} if suite.only_counts else {}
-    return hash_value([_differing(problem), setting.name, _differing(spec), also], size=8)
+    return hash_value([_changed_fields(problem), setting.name, _changed_fields(spec), also], size=8)
 
 
 def every_setting(spec: RunSpec) -> dict[str, Any]:
     """All settings of method and selector, defaults included, as plain values.
 
-    Settings that depend on the data, such as the length of training, are computed for an example, so that a changed
-    rule is detected.
+    Settings that depend on the data, such as the length of training, are computed for an example of `EXAMPLE` size.
+    So a changed rule is detected.
     """
     defaults = dict[str, Any]()
     if spec.selector in SELECTORS:  # not if the weights come from a file
@@ -259,11 +259,11 @@ def _newest(suite: Suite, out: Path) -> list[Line]:
     return [lines[key] for key in keys if key in lines]
 
 
-def _differing(described: Any) -> dict[str, Any]:
+def _changed_fields(instance: Any) -> dict[str, Any]:
     """The fields of a dataclass that differ from their default."""
     values = {}
-    for item in fields(described):
+    for item in fields(instance):
         default = item.default if item.default_factory is MISSING else item.default_factory()
-        if (value := getattr(described, item.name)) != default:
+        if (value := getattr(instance, item.name)) != default:
             values[item.name] = dict(value) if isinstance(value, Mapping) else value
     return json.loads(json.dumps(values, default=os.fspath))

@@ -116,10 +116,10 @@ def _run_on_one_core(task: tuple[Any, ...]) -> list[Line]:
 def _run_problem(task: tuple[Any, ...]) -> Iterator[Line]:
     """Run some settings and seeds on a problem; each line is saved when its run is finished."""
     suite: Suite
-    described: SuiteProblem
+    description: SuiteProblem
     runs: list[tuple[SuiteSetting, int]]
-    suite, described, runs, out, data = task
-    problem = problem_of(described, data)
+    suite, description, runs, out, data = task
+    problem = problem_of(description, data)
     images = images_fingerprint(problem)
     problem, _ = problem.without_copies()  # no label of a target image may reach training
     from justright.features.backbone import load_backbone
@@ -128,19 +128,19 @@ def _run_problem(task: tuple[Any, ...]) -> Iterator[Line]:
     backbones = dict[tuple[Any, ...], Any]()
     for setting, seed in runs:
         started = time.perf_counter()
-        line = {"problem": described.name, "part": described.part, "setting": setting.name, "seed": seed}
-        line |= {"print": fingerprint(suite, described, setting, seed), "images": images}
+        line = {"problem": description.name, "part": description.part, "setting": setting.name, "seed": seed}
+        line |= {"print": fingerprint(suite, description, setting, seed), "images": images}
         if suite.only_counts:
             line |= counts_of(problem)
         else:
-            spec = suite.spec(setting, seed, problem.n_target_classes, described)
+            spec = suite.spec(setting, seed, problem.n_target_classes, description)
             line["made_with"] = every_setting(spec)
             network = (spec.backbone, spec.checkpoint, spec.device, spec.img_size)
             if network not in backbones:
                 backbones[network] = load_backbone(*network)
-            path = run_path(out, described.name, setting.name, seed)
+            path = run_path(out, description.name, setting.name, seed)
             about = {"command": f"justright benchmark run {suite.name}", "print": line["print"]}
-            about |= {"target": described.target, "pool": list(described.pool.values())}
+            about |= {"target": description.target, "pool": list(description.pool.values())}
             with owned(path):
                 try:
                     run = _finished(partial(Run, problem, spec, path, backbones[network], about))
@@ -205,9 +205,9 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
 
     seconds, n_bytes, n_runs = 0.0, 0, 0
     rates: dict[str, Rates] = {}
-    for number, (described, runs) in enumerate(todo):
-        problem = problem_of(described, data)
-        specs = [suite.spec(setting, seed, problem.n_target_classes, described) for setting, seed in runs]
+    for number, (description, runs) in enumerate(todo):
+        problem = problem_of(description, data)
+        specs = [suite.spec(setting, seed, problem.n_target_classes, description) for setting, seed in runs]
         if number == 0:
             first = specs[0]
             backbone = load_backbone(first.backbone, first.checkpoint, first.device, first.img_size)

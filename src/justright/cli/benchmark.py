@@ -166,9 +166,9 @@ def show(
 
     SUITE is a name that `justright benchmark list` shows, or a TOML file. A table of the paper is shown with mean and
     spread over seeds, the change against no selection with its 95 % interval, the paper's figures (? where they cannot
-    be right as printed), and what our runs say of each claim, with all methods and with each alone. As HTML it is a
-    page with a figure. As CSV it is one table: a row for every number, then one for every claim, which has the columns
-    claim and verdict, the difference under change and the number of pairs under runs.
+    be right as printed), and a verdict on each claim, for all methods together and for each alone. As HTML it is a page
+    with a figure. As CSV it is one table: a row for every number, then one for every claim, which has the columns claim
+    and verdict, the difference under change and the number of pairs under runs.
 
     Another suite is shown as means over its problems, and problem by problem with mean and spread over seeds and how
     many categories are in use; as CSV only the latter.

@@ -20,10 +20,10 @@ BANKS = ("name", "backbone", "transform", "precision", "views", "size", "last us
 def cache() -> None:
     """List or remove what is kept for later runs.
 
-    Features are kept so that no image is computed twice, view banks so that a second training finds the views of the
+    Features are kept so that no image is computed twice, view banks so that a second training reuses the views of the
     first. They are in the folder JUSTRIGHT_HOME, by default .cache/justright in your home. When features grow larger
-    than JUSTRIGHT_CACHE_LIMIT, by default 20GB, or banks larger than JUSTRIGHT_BANK_LIMIT, by default 100GB, those that
-    were not used for the longest time are removed, but none that a run reads.
+    than JUSTRIGHT_CACHE_LIMIT, by default 20GB, or banks larger than JUSTRIGHT_BANK_LIMIT, by default 100GB, the least
+    recently used are removed, but none that a run reads.
 
     \b
     Examples:
@@ -64,14 +64,18 @@ def show(terminal: Terminal) -> None:
 
 @cache.command()
 @click.option("--backbone", help="Remove only the files of this backbone, or one line of `cache list` by its name.")
-@click.option("--limit", metavar="SIZE", help="Size to keep, such as 500MB or 10GB; the least recently used goes.")
+@click.option(
+    "--limit",
+    metavar="SIZE",
+    help="Size to keep, such as 500MB or 10GB; the least recently used files are removed first.",
+)
 @with_terminal
 def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     """Remove kept features and banks. They are computed again when needed.
 
-    What killed processes have left half-written goes in any case. With --limit banks go before features, which are
-    smaller and took as long to compute. A bank that a run reads stays, and so does whatever is being written, on this
-    machine or on another one that shares the folder.
+    Half-written files of killed processes are always removed. With --limit banks are removed before features, which are
+    smaller and took as long to compute. Banks that a run reads are kept, and so are files that are being written, on
+    this machine or on another one that shares the folder.
     """
     kept, banks = FeatureCache(), KeptBanks()
     allowed = 0 if limit is None else parse_size(limit)

@@ -47,7 +47,7 @@ class Output(click.Path):
 
 
 def expect_ending(path: Path, endings: Sequence[str], problem: str) -> None:
-    """Raise if the name of a file has another ending than those of the supported formats."""
+    """Raise if the name of a file does not end in one of these; no endings allow any."""
     if endings and path.suffix.lower() not in endings:
         raise JustrightError(problem, expected=f"a name that ends in {', '.join(endings)}")
 
@@ -60,7 +60,7 @@ STORE.name = "folder or address"
 
 seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
 device_option = click.option(
-    "--device", default=AUTO, help="Where the network runs: cuda, cuda:1, mps, cpu; auto: the first of them that works."
+    "--device", default=AUTO, help="Where the network runs: cuda, cuda:1, mps, cpu; auto: the first one that works."
 )
 max_bad_option = click.option(
     "--max-bad", type=SHARE, default=MAX_BAD, help="Largest share of images of a source that may be unreadable."
@@ -79,8 +79,8 @@ SOURCES = {  # what `open_images` takes, for the help of commands that open imag
 def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --backbone, --checkpoint and --device."""
     about = (
-        "Network that computes features; `justright extract --help` lists them. auto: DINOv2 where its checkpoint is "
-        "here or can be fetched, else the best one that an installed package brings."
+        "Network that computes features; `justright extract --help` lists them. auto: DINOv2 if its checkpoint is "
+        "installed or can be downloaded, else the best one in an installed package."
     )
     return click.option("--backbone", default=AUTO, help=about)(checkpoint_option(device_option(command)))
 
@@ -121,8 +121,8 @@ scale_option = click.option(
     "--scale",
     type=click.Choice([AUTO, *SCALES]),
     default=AUTO,
-    help="Settings of the method. paper: exactly as published, with new views at every step; full: the same with views "
-    "that are stored, which is quicker; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
+    help="Settings of the method. paper: exactly as published, with new views at every step; full: the same with "
+    "stored views, which is faster; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
 )
 TRAINING_OPTIONS = (
     click.option("--method", type=NameOf(METHODS), default=RunSpec.method, help="How categories are learned."),

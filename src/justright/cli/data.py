@@ -40,7 +40,7 @@ def data(ctx: click.Context, terminal: Terminal, is_list: bool) -> None:
     """
     if ctx.invoked_subcommand:
         if is_list or terminal != Terminal():
-            raise click.UsageError(f"options go behind the command: justright data {ctx.invoked_subcommand} ...")
+            raise click.UsageError(f"options follow the command: justright data {ctx.invoked_subcommand} ...")
     elif is_list:
         known = [{"name": name} | {field: getattr(one, field) for field in FIELDS} for name, one in DATA_SETS.items()]
         terminal.table("Data sets", ("name", *FIELDS[:-1]), (list(row.values())[:-1] for row in known))

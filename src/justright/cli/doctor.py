@@ -47,7 +47,7 @@ def doctor(terminal: Terminal) -> None:
     terminal.table("Caches", ("what", "free there", "place"), rows)
     auto = state["auto"]
     lines = [
-        f"Checkpoints on the hub: {hub or 'it answers'}.",
+        f"Checkpoints on the hub: {hub or 'reachable'}.",
         f"--device auto is {auto['device']}.",
         f"--backbone auto is {auto['backbone']}: {auto['why']}.",
     ]
@@ -95,7 +95,7 @@ def devices() -> list[dict[str, Any]]:
 
 
 def hub_state() -> str:
-    """Why the hub with checkpoints is out of reach; empty if it answers."""
+    """Why the hub with checkpoints is out of reach; empty if it is reachable."""
     from justright.features.checkpoints import reach_hub
 
     try:

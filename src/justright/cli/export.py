@@ -22,11 +22,11 @@ from justright.review.formats import FORMATS
 def export(terminal: Terminal, run: Path, form: str, out: Path, is_copy: bool) -> None:
     """Write the labels of a run for another labeling tool.
 
-    RUN is a folder that `justright discover` wrote. Every image is written with its category, under the name that it
-    has in the review by now, and with its confidence. Rejected images have no label. Tools find the images where they
-    are; how is printed at the end. Images that are no files, such as those in a zip, are written into the folder.
+    RUN is a folder that `justright discover` wrote. Every image is written with its category, as it is named in the
+    review, and with its confidence. Rejected images have no label. Images stay where they are; how the tool finds them
+    is printed at the end. Images that are no files, such as those in a zip, are written into the folder.
 
-    `justright review RUN --import FILE` enters what was corrected in the tool into the review of the run.
+    `justright review RUN --import FILE` enters corrections that were made in the tool into the review of the run.
 
     \b
     Examples:

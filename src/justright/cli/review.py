@@ -59,7 +59,7 @@ FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
     type=click.Path(path_type=Path, exists=True),
     help="Enter the labels of this file or folder, as another labeling tool saved it, instead of serving the page.",
 )
-@click.option("--from", "source_form", type=NameOf(FORMATS), help="The format of --import; if not given, it is found.")
+@click.option("--from", "source_form", type=NameOf(FORMATS), help="The format of --import; detected if not given.")
 @with_terminal
 def review(
     terminal: Terminal,

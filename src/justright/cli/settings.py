@@ -23,8 +23,8 @@ from justright.utils.settings import ANYTHING
 def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
     """List the settings of a method, with defaults.
 
-    Each is changed with --set NAME=VALUE of `justright discover` and `justright plan`. Defaults are those of the scale,
-    before the number of images and categories fills in what is None.
+    Each is changed with --set NAME=VALUE of `justright discover` and `justright plan`. Defaults are those of the scale.
+    None stands for a value that depends on the number of images and categories.
 
     \b
     Examples:
@@ -33,7 +33,7 @@ def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
       justright settings gcd --json
     """
     resolved = resolve_scale(scale, resolve_device(device) if scale == AUTO else device)
-    records = described(config_of(RunSpec(method=method, scale=resolved)))
+    records = setting_records(config_of(RunSpec(method=method, scale=resolved)))
     rows = [(each["name"], _shown(each["default"]), each["range"], each["help"]) for each in records]
     terminal.table(f"Settings of {method} at --scale {resolved}", ("name", "default", "range", "what it is"), rows)
     names = {each["name"] for each in records}
@@ -42,7 +42,7 @@ def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
     terminal.result({"method": method, "scale": resolved, "settings": records}, text)
 
 
-def described(config: Any) -> list[dict[str, Any]]:
+def setting_records(config: Any) -> list[dict[str, Any]]:
     """Name, value, range and help of every setting of a config; a nested config is a dictionary.
 
     Settings without effect are left out: `justright discover` rejects them.
