@@ -47,7 +47,7 @@ def test_a_few_numbers_are_those_of_the_paper():
 
 
 def test_impossible_figures_are_marked():
-    """All outside Old and New, or a change that its numbers do not give."""
+    """All is not between Old and New, or a change differs from that of its numbers."""
     result = {(row.table, row.method, row.selection, row.target): row.doubts for row in paper_rows()}
     outside = [key for key, doubts in result.items() if "between" in doubts.get("all", "")]
     wrong_change = sum("numbers give" in text for doubts in result.values() for text in doubts.values())

@@ -120,7 +120,7 @@ def test_old_classes_can_come_from_another_set():
 
 @pytest.fixture
 def birds(tmp_path, monkeypatch):
-    """A set that is called as the catalog calls it, with as many classes, and no images behind it."""
+    """A set with the name and the number of classes of a catalog set, without image files."""
     labels = [label for label in range(200) for _ in range(6)]
     paths = [f"{label}/{row}.jpg" for row, label in enumerate(labels)]
     names = [f"bird {label}" for label in labels]

@@ -40,7 +40,7 @@ def tiny(suite: Suite, name: str = "") -> Suite:
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory):
-    """One of each suite but the one that only counts, run as one suite, so that they share network and views."""
+    """One run of each suite but the one that only counts, as one suite, so that they share network and views."""
     each_one = [tiny(read_suite(name, "glyphs")) for name in TABLES if name != "taba9"]
     problems = {suite.problems[0].name: suite.problems[0] for suite in each_one}
     settings = {}

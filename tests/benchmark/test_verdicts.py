@@ -66,7 +66,7 @@ def test_problem_is_the_unit_of_a_verdict():
 
 
 def outcome(mean, spread, within=None, behind=0.0, n=6):
-    """What differences with this mean and spread show, without a correction."""
+    """The outcome for differences with this mean and spread, without a correction."""
     values = mean + spread * np.linspace(-1, 1, n)
     p_values = outcome_p_values(ProblemDifferences(values), within, behind)
     return next((name for name in OUTCOMES if p_values[name] <= 0.05), UNDECIDED)
@@ -215,7 +215,7 @@ def test_best_method_is_compared_with_each_other():
     )
     assert (whole.difference, whole.method) == (second.difference, ""), "the closest is shown"
     worse = TWO_METHODS | {("simgcd: nonerival", problem, 0): 0.90 for problem in "ab"}
-    assert verdicts(with_methods(best), lines_of(worse), others)[0].difference[0] < 0, "one is enough"
+    assert verdicts(with_methods(best), lines_of(worse), others)[0].difference[0] < 0, "one better method is enough"
 
 
 def test_missing_rival_leaves_a_claim_open():

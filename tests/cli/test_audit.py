@@ -34,7 +34,7 @@ def jpeg(seed: int) -> bytes:
 
 
 def bomb() -> bytes:
-    """A PNG of a few bytes whose header promises gigapixels."""
+    """A PNG of a few bytes whose header has the size of a gigapixel image."""
 
     def chunk(body: bytes) -> bytes:
         return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
@@ -57,7 +57,7 @@ def run(*arguments: object) -> Result:
 
 @pytest.fixture
 def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two classes of three clean images, seen from the folder above."""
+    """Two classes of three clean images; their parent is the current folder."""
     monkeypatch.chdir(tmp_path)
     for seed in range(6):
         file = tmp_path / "photos" / ("cat", "dog")[seed % 2] / f"{seed}.jpg"

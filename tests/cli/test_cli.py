@@ -14,7 +14,7 @@ from justright.utils.errors import JustrightError
 
 
 def every_command() -> list[tuple[str, click.Command]]:
-    """All commands and their subcommands, by what a person types."""
+    """All commands and their subcommands, by name."""
     context, result = click.Context(main), []
     for name in COMMANDS:
         command = main.get_command(context, name)
@@ -32,7 +32,7 @@ OPTIONS = [
 
 
 def help_of(name: str) -> str:
-    """What a terminal of 80 columns shows: click leaves two of them free there, which its runner for tests does not."""
+    """The help text in a terminal of 80 columns. Click leaves two of them free, but its test runner does not."""
     done = CliRunner().invoke(main, [*name.split(), "--help"], terminal_width=78)
     assert done.exit_code == 0, done.output
     return done.output
@@ -119,7 +119,7 @@ def test_read_errors_are_named_and_no_message_is_empty():
 
 
 def completions(*words: str) -> list[str]:
-    """What bash would be offered for the last word."""
+    """The completions of the last word in bash."""
     variables = {"_JUSTRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["justright", *words])}
     done = CliRunner().invoke(main, [], prog_name="justright", env=variables | {"COMP_CWORD": str(len(words))})
     return [line.partition(",")[2] for line in done.stdout.splitlines()]

@@ -99,7 +99,7 @@ def test_features_are_a_folder_or_an_address(tmp_path):
     assert result == [tmp_path, RemotePath("s3://bucket/x")]
 
 
-WRITTEN = {  # what commands write when their work is done; folders and addresses of stores are checked by the command
+WRITTEN = {  # outputs that are checked before a command starts; commands check stores themselves
     "audit": {"out"},
     "discover": {"out"},
     "demo": {"out"},

@@ -59,7 +59,7 @@ def test_drop_copies_removes_labeled_images_in_the_target(split, tmp_path, home)
     result, _ = call(split, tmp_path / "a", *leaked, "--drop-copies")
     assert result["n_copies"] == 22 * 8 - 11 * 4
     assert result["n_given"] == 0
-    assert result["categories"]["known"] == 11, "of half of the classes no other image is left"
+    assert result["categories"]["known"] == 11, "half of the classes have no other image"
     done = invoke(quick(split, tmp_path / "b", *leaked), 1)
     assert "all 132 images of the target are labeled already" in done.output
 
@@ -231,7 +231,7 @@ def test_without_any_label_all_categories_are_new(split, tmp_path, home, more):
     if result["k_source"] != "given":
         low, high = run.count["estimates"][result["k_source"]]["interval"]
         assert low <= 22 <= high
-        assert high >= 2 * low, "without labels little is known"
+        assert high >= 2 * low, "without labels the estimate is rough"
     invoke([*words, *more, "--json"])
     for later in (
         ["predict", str(tmp_path / "run"), str(split / "italic"), "--out", str(tmp_path / "found.csv")],
@@ -292,7 +292,7 @@ def spoiled_folder(split, folder):
 
 
 def test_one_unreadable_photo_and_other_settings_in_a_second_folder(split, tmp_path, home, monkeypatch):
-    """Features are cached by then; nothing of it may end the second run."""
+    """The features are cached when the second run starts, which has to skip the same files."""
     monkeypatch.setattr("justright.data.folder.reads_heif", lambda: False)
     photos = spoiled_folder(split, tmp_path / "photos")
     options = ["--labeled", str(split / "italic"), "--target", str(photos), "--backbone", "glyph_vit", "--json"]
@@ -373,11 +373,11 @@ def test_invalid_options_raise_before_images_are_read(split, tmp_path, home, no_
     done = invoke(quick(split, tmp_path / "run", *words), 1)
     assert message in done.output
     assert "Config" not in done.output
-    assert not (tmp_path / "run").exists(), "and nothing is left"
+    assert not (tmp_path / "run").exists(), "no file is left"
 
 
 def test_truth_needs_only_paths_and_class_names(run, split, tmp_path, home):
-    """Which classes are old is known from the run: from its labeled images."""
+    """Old classes are those of the labeled images of the run."""
     truth = pq.read_table(split / "split" / "truth.parquet")
     rows = list(zip(truth["path"].to_pylist(), truth["class_name"].to_pylist(), strict=True))
     lines = [f"{path},{name}\n" for path, name in [*rows, ("unreadable.png", "aleph")]]
@@ -471,7 +471,7 @@ def test_confirmed_labels_stay_in_later_rounds(split, tmp_path, home):
         assert {path: rows[path]["category"] for path in confirmed} == confirmed
         assert {(rows[path]["source"], rows[path]["confidence"]) for path in confirmed} == {("given", "1")}
         names = [each.name for each in RunFolder(tmp_path / str(number)).predictions.categories]
-        assert len(set(names)) == len(names), "a class that kept its name is not met again as a new cluster"
+        assert len(set(names)) == len(names), "a class that kept its name is no new cluster too"
         assert old | set(confirmed.values()) <= set(names[: result["categories"]["known"]])
         assert result["n_target"] == max(first["n_target"], len(old | set(confirmed.values())))
         confirmed |= reviewed_and_exported(tmp_path / str(number), 2, tmp_path / "reviewed.parquet")

@@ -14,7 +14,7 @@ from justright.features.choices import BACKBONES
 
 @pytest.fixture(autouse=True)
 def machine(tmp_path, monkeypatch):
-    """A machine without a network and with little on it."""
+    """A machine without a network and with one checkpoint."""
 
     def reach_hub():
         raise OSError("no network")

@@ -1,4 +1,4 @@
-"""`justright extract` as a person meets it."""
+"""`justright extract` on the command line."""
 
 from __future__ import annotations
 

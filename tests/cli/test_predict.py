@@ -29,7 +29,7 @@ def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monke
     assert len(rows) == 22 * 8
     kinds = [row["kind"] for row in rows]
     assert set(kinds) <= {"known", "discovered", "neither"}
-    assert 0.05 < kinds.count("neither") / len(kinds) < 0.2, "about the share that was discover_words for"
+    assert 0.05 < kinds.count("neither") / len(kinds) < 0.2, "about the share of --neither"
     assert all(0 < float(row["confidence"]) <= 1 for row in rows)
     assert network.stat().st_size > 100_000
 
@@ -106,7 +106,7 @@ def of_images(file):
 
 @pytest.mark.parametrize("how", [("cms",), ("simgcd", "--seeds", "2")], ids=["a tree of clusters", "a vote"])
 def test_predict_keeps_run_results_and_classifies_new_images(how, split, tmp_path, monkeypatch):
-    """Of both, the model alone would put some elsewhere; moved files are known by their content."""
+    """The model alone would classify some of both differently. Moved files are recognized by their content."""
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     run, moved = tmp_path / "run", tmp_path / "moved"
     shutil.copytree(split / "hebrew", moved)

@@ -1,4 +1,4 @@
-"""`justright select` as a person meets it."""
+"""`justright select` on the command line."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ FAR = (
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_nearly_zero_weights_warn_once_with_options(stores, more):
-    """In a process of its own, where nothing stands between what the library logs and the person."""
+    """In a separate process, where no test captures the log."""
     stored = [str(stores / name) for name in ("birds", "pets", "target")]
     words = ["select", *stored[:2], "--target", stored[2], *map(str, FAR), *more]
     done = Program(*words).end()

@@ -22,7 +22,7 @@ from justright.utils.settings import at_least, setting
 
 @click.command(cls=SelectorCommand, more={AUTO: "takes the best"})
 def tell(selector, preset, selector_params=None):
-    """Tell what was given."""
+    """Print the options."""
     click.echo([selector, selector_params])
 
 

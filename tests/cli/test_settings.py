@@ -1,4 +1,4 @@
-"""`justright settings`: a person finds every setting with default, range and help."""
+"""`justright settings` lists every setting with default, range and help."""
 
 from __future__ import annotations
 

@@ -75,4 +75,4 @@ def test_options_of_a_command_configure_its_terminal(tmp_path, monkeypatch):
     message = CliRunner().invoke(command, ["-v"]).stderr.replace("\n", "")
     assert got == [Terminal(), Terminal(quiet=True), Terminal(as_json=True), Terminal(verbose=True)]
     assert f"justright {__version__}" in message
-    assert str(tmp_path) in message, "where the caches lie"
+    assert str(tmp_path) in message, "the folder of the caches"
