@@ -6,7 +6,7 @@ The command line calls the same functions. Modules that import torch are importe
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +70,7 @@ def discover(
             max_per_class, max_bad, drop_copies, engine, tensorboard.
     """
     labeled, pool = _sources(labeled), _sources(pool)
-    request = {"labeled": _described(labeled), "pool": _described(pool), "target": _described([target])[0]}
+    request = {"labeled": [*map(_described, labeled)], "pool": [*map(_described, pool)], "target": _described(target)}
     with showing_progress(progress):
         sets = [[open_images(source) for source in sources] for sources in (labeled, pool, [target])]
         stores, arrays = _stores_and_arrays(features)
@@ -235,13 +235,12 @@ def _sources(sources: Source | Sequence[Source] | None) -> list[Source]:
     return [list(sources)] if sources and is_list_of_images else list(sources)
 
 
-def _described(sources: Iterable[Source]) -> list[str]:
-    """Each source for run.json: its place, or its type and length."""
-    described = []
-    for source in sources:
-        is_place, length = isinstance(source, str | Path), f" of {len(source):,}" if hasattr(source, "__len__") else ""
-        described.append(str(source) if is_place else f"{type(source).__name__}{length}")
-    return described
+def _described(source: Source) -> str:
+    """A source for run.json: its place, or its type and length."""
+    if isinstance(source, str | Path):
+        return str(source)
+    name = type(source).__name__
+    return f"{name} of {len(source):,}" if hasattr(source, "__len__") else name
 
 
 def _stores_and_arrays(features: Any) -> tuple[list[Any], list[Any]]:

@@ -145,10 +145,10 @@ def _show(terminal: Terminal, runs: dict[str, RunFolder], out: Path) -> None:
     pages = write_pages(runs, out / "comparison.html")
     own, pooled = runs.values()
     changes = Comparison(tuple(ComparedRun(name, run) for name, run in runs.items())).changes()
-    verdict = next((f" ({each.verdict()})" for _, found in changes for each in found if each.group == "all"), "")
+    verdict = next((f" ({each.verdict()})" for _, of_run in changes for each in of_run if each.group == "all"), "")
     simple = {name: own.about["check"]["baselines"][name] for name in SIMPLE}
     scores: dict[str, Any] = {name: run.scores.to_dict() for name, run in runs.items() if run.scores is not None}
-    rows = [(f"{name} of the features", *_percents(found), "") for name, found in simple.items()]
+    rows = [(f"{name} of the features", *_percents(of_simple), "") for name, of_simple in simple.items()]
     rows += [(f"justright, {name}", *_percents(scores[name]), _expected_percent(run)) for name, run in runs.items()]
     n_images, n_right = scores[WITH_POOL]["n_images"], round(scores[WITH_POOL]["all"] * scores[WITH_POOL]["n_images"])
     size, k = f"{n_images:,} images of {scores[WITH_POOL]['n_classes']} kinds", own.about["n_target"]

@@ -86,7 +86,8 @@ def estimate(
         )
     names = [counter]
     if counter == BEST:
-        names = [name for name in (COUNTERS if labeled else UNLABELED_COUNTERS) if not (other_kinds and name == SEARCH)]
+        names = list(UNLABELED_COUNTERS if labeled is None else COUNTERS)
+        names = [name for name in names if not (other_kinds and name == SEARCH)]
     counters: dict[str, CategoryCounter] = {}
     intervals = {}
     for name in names:
