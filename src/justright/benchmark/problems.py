@@ -147,7 +147,7 @@ def _uneven(images: ImageSet, sizes: tuple[int, ...], seed: int) -> ImageSet:
 
 
 def _with_wrong_labels(problem: Problem, share: float, seed: int) -> Problem:
-    """Give some images of the pool the label of another class of their data set; own labels stay correct."""
+    """Give some images of the pool the label of another class of their data set. Own labels stay correct."""
     if share == 0:
         return problem
     images, origins = problem.pool.images, problem.pool.origins

@@ -73,7 +73,7 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
 
 
 def selection_numbers(weighed: Selection | None) -> Line:
-    """The mean weight of an image that was weighed, and quantiles of what the selector measured, 0 to 1 in quarters."""
+    """The mean weight of an image, and the quartiles of what the selector measured, with minimum and maximum."""
     if weighed is None or len(weighed.images) == 0:
         return {"mean_weight": None, "measure": None}
     name = weighed.weights.measure
@@ -82,7 +82,7 @@ def selection_numbers(weighed: Selection | None) -> Line:
 
 
 def class_hits(judged: JudgedPredictions) -> dict[str, list[int]]:
-    """Of each class the images in the category that is matched with it, and all of its images."""
+    """For each class the number of images in its matched category, and the number of all its images."""
     is_hit = match_counts(Counts.of(judged.y_true, judged.y_pred)).to_classes(judged.y_pred) == judged.y_true
     return {
         str(judged.class_names[label]): [int(is_hit[judged.y_true == label].sum()), int((judged.y_true == label).sum())]
@@ -155,7 +155,7 @@ def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = (), data: Path
 
 
 def suite_results(suite: Suite, out: Path) -> list[Line]:
-    """The newest line of every run of the suite that has scores."""
+    """The newest line of every run of the suite that has a result."""
     return [line for line in _newest(suite, out) if "failed" not in line]
 
 

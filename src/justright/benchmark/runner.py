@@ -88,7 +88,7 @@ def run_suite(
 
 
 def process_parts(todo: Todo, n_jobs: int) -> Todo:
-    """The work of one process each: a problem, or one seed of it if there are more jobs than problems.
+    """The work of each process: a problem, or one seed of it if there are more jobs than problems.
 
     The first seed of every problem comes first, so that processes that start together rarely need the same views.
     """
@@ -106,7 +106,7 @@ def run_path(out: Path, problem: str, setting: str, seed: int) -> Path:
 
 
 def _run_on_one_core(task: tuple[Any, ...]) -> list[Line]:
-    """Run a problem in a process of its own, with one thread."""
+    """Run a problem in a separate process, with one thread."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported, by a run
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a run at once: it can be resumed
@@ -162,7 +162,7 @@ def _finished(make: Callable[[], Run]) -> RunFolder:
             return run.all(is_owned=True)
         except DegenerateError:
             raise
-        except JustrightError as error:  # other images or another device, or a damaged file
+        except JustrightError as error:  # other images, another device or a damaged file
             _log.warning("%s is started again: %s", path, str(error).partition("\n")[0])
     _remove(entry for entry in path.iterdir() if not entry.name.startswith(LOCK))
     return make().all(is_owned=True)
@@ -198,7 +198,7 @@ class SuiteCosts:
 
 
 def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int = 1) -> SuiteCosts:
-    """Estimate the costs: each method is measured on its first problem, the rest is arithmetic."""
+    """Estimate the costs. Each method is measured on its first problem; all else is computed from that."""
     from justright.features.backbone import load_backbone
     from justright.runs.costs import CostPlan, Rates, Work
     from justright.runs.measured_rates import measure

@@ -1,4 +1,4 @@
-"""`justright doctor`: what is installed here, what can be used, and what is kept."""
+"""`justright doctor`: installed packages, usable devices and backbones, and caches."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def hub_state() -> str:
 
 
 def backbones(hub: str) -> list[dict[str, Any]]:
-    """Every backbone with a name: where its checkpoint is, or what it takes to have it."""
+    """Every named backbone: where its checkpoint is, or how to get it."""
     from justright.features.checkpoints import local_checkpoint
     from justright.features.choices import BACKBONES
 

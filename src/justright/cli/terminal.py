@@ -1,4 +1,4 @@
-"""What a command prints: results on standard output, progress and remarks on standard error."""
+"""The output of a command: results on standard output, progress and remarks on standard error."""
 
 from __future__ import annotations
 
