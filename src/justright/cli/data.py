@@ -61,7 +61,15 @@ def show(terminal: Terminal, source: str) -> None:
       justright data show labels.csv --json
       justright data show cub:DATA/cub
     """
-    counts = summary(open_images(source))
+    images = open_images(source)
+    counts: dict[str, Any] = {
+        "images": len(images),
+        "classes": len(images.classes),
+        "unlabeled": int((images.labels == UNLABELED).sum()),
+        "datasets": _counts(images, "dataset"),
+        "splits": _counts(images, "split"),
+        "hierarchy": {name: len(_counts(images, name)) for name in reversed(superclass_columns(images.table))},
+    }
     rows: list[tuple[str, int]] = [(name, counts[name]) for name in ("images", "classes", "unlabeled")]
     for kind, title in (("datasets", "images of {}"), ("splits", "images in {}"), ("hierarchy", "groups in {}")):
         rows += [(title.format(name), number) for name, number in counts[kind].items()]
@@ -187,18 +195,6 @@ def _roles(images: ImageSet, classes: Path | None, seed: int) -> tuple[ClassSpli
         return read_class_split(classes, images.classes), str(classes)
     split, rule = published_split(images)
     return (random_half(images.classes, seed), rule) if rule == RANDOM_HALF else (split, rule)
-
-
-def summary(images: ImageSet) -> dict[str, Any]:
-    """Numbers of images, classes, unlabeled images, images by data set and split, groups by level, coarse to fine."""
-    return {
-        "images": len(images),
-        "classes": len(images.classes),
-        "unlabeled": int((images.labels == UNLABELED).sum()),
-        "datasets": _counts(images, "dataset"),
-        "splits": _counts(images, "split"),
-        "hierarchy": {name: len(_counts(images, name)) for name in reversed(superclass_columns(images.table))},
-    }
 
 
 def _counts(images: ImageSet, column: str) -> dict[str, int]:

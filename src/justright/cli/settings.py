@@ -34,7 +34,11 @@ def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
     """
     resolved = resolve_scale(scale, resolve_device(device) if scale == AUTO else device)
     records = setting_records(config_of(RunSpec(method=method, scale=resolved)))
-    rows = [(each["name"], _shown(each["default"]), each["range"], each["help"]) for each in records]
+    rows = []
+    for each in records:
+        default = each["default"]
+        shown = f"its own {len(default)} settings" if isinstance(default, dict) else str(default)
+        rows.append((each["name"], shown, each["range"], each["help"]))
     terminal.table(f"Settings of {method} at --scale {resolved}", ("name", "default", "range", "what it is"), rows)
     names = {each["name"] for each in records}
     options = [f"{option} sets {name}" for name, option in OWN_OPTIONS.items() if name in names]
@@ -58,7 +62,3 @@ def setting_records(config: Any) -> list[dict[str, Any]]:
         for each in fields(config)
         if each.name not in config.without_effect()
     ]
-
-
-def _shown(value: Any) -> str:
-    return f"its own {len(value)} settings" if isinstance(value, dict) else str(value)
