@@ -58,7 +58,7 @@ def test_predictions_have_one_row_for_each_image(result, photos):
     assert frame["confidence"].between(0, 1).all()
 
 
-def test_a_result_describes_itself(result):
+def test_result_has_a_summary(result):
     assert result.n_categories == 6
     assert len(result.clusters) == 6
     assert result.clusters["images"].sum() == len(result.predictions)
@@ -82,7 +82,7 @@ def test_other_images_are_predicted(result, photos, tmp_path, home):
     assert frame["source"][0] == "given", "it is a labeled image of the run"
 
 
-def test_the_report_is_one_page(result, tmp_path):
+def test_report_is_one_page(result, tmp_path):
     assert result.report(tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!")
 
 
@@ -90,7 +90,7 @@ def categories(result):
     return sorted(zip(result.predictions["category"], result.predictions["confidence"], strict=True))
 
 
-def test_every_kind_of_source_gives_the_same_result(result, photos, tmp_path, home):
+def test_every_kind_of_source_has_the_same_result(result, photos, tmp_path, home):
     files = sorted((photos / "target").iterdir())
     labeled = sorted((photos / "labeled").rglob("*.png"))
     frame = pd.DataFrame({"path": map(str, labeled), "label": [path.parent.name for path in labeled]})
@@ -112,18 +112,18 @@ def test_datasets_in_memory_are_sources(photos, tmp_path, home):
     labeled = datasets.load_dataset(
         "imagefolder", data_dir=str(photos / "labeled"), split="train", cache_dir=str(tmp_path / "hf")
     )
-    found = justright.discover(photos / "target", labeled, out=tmp_path / "run", **QUICK)
-    assert (found.clusters["kind"] == "known").sum() == 3
+    value = justright.discover(photos / "target", labeled, out=tmp_path / "run", **QUICK)
+    assert (value.clusters["kind"] == "known").sum() == 3
 
 
-def test_a_run_without_a_folder_keeps_its_files(photos, home, monkeypatch, tmp_path):
+def test_run_without_a_folder_keeps_its_files(photos, home, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    found = justright.discover(photos / "target", **QUICK)
-    assert found.path.is_relative_to(tmp_path)
-    assert (found.path / "predictions.csv").exists()
+    value = justright.discover(photos / "target", **QUICK)
+    assert value.path.is_relative_to(tmp_path)
+    assert (value.path / "predictions.csv").exists()
 
 
-def test_a_second_call_resumes_and_rejects_other_settings(result, photos, home):
+def test_second_call_resumes_and_rejects_other_settings(result, photos, home):
     again = justright.discover(photos / "target", labeled=photos / "labeled", out=result.path, **QUICK)
     pd.testing.assert_frame_equal(again.predictions, result.predictions)
     with pytest.raises(JustrightError, match="seed"):
@@ -172,22 +172,22 @@ def test_given_features_are_clustered(blobs, tmp_path, home, method):
         del options["settings"]
     if method == "kmeans":
         del options["epochs"]
-    found = justright.discover_features(target, labeled, [f"kind {each}" for each in labels], out=tmp_path, **options)
-    numbers = found.predictions["category"].astype("category").cat.codes.to_numpy().astype(np.int64)
+    value = justright.discover_features(target, labeled, [f"kind {each}" for each in labels], out=tmp_path, **options)
+    numbers = value.predictions["category"].astype("category").cat.codes.to_numpy().astype(np.int64)
     assert justright.evaluate(truth, numbers, truth < 3).all > 0.9
-    assert {"kind 0", "kind 1", "kind 2"} <= set(found.predictions["category"])
-    assert found.expected_right.n == len(target)
+    assert {"kind 0", "kind 1", "kind 2"} <= set(value.predictions["category"])
+    assert value.expected_right.n == len(target)
     again = justright.Result.open(tmp_path).predict(target[:5] + 1e-3, device="cpu", progress=False)
-    assert list(again["category"]) == list(found.predictions["category"][:5])
-    assert "data:image" in found._repr_html_()
+    assert list(again["category"]) == list(value.predictions["category"][:5])
+    assert "data:image" in value._repr_html_()
 
 
-def test_a_pool_of_given_features_guides(blobs, tmp_path, home):
+def test_pool_of_given_features_guides(blobs, tmp_path, home):
     target, labeled, labels, _ = blobs
     pool = np.random.default_rng(1).normal(size=(40, 16)) + 20
     options = HEADS | {"method": "simgcd", "selector": "beta"}
-    found = justright.discover_features(target, labeled, labels, pool, ["far", "farther"] * 20, out=tmp_path, **options)
-    assert not any("far" in name for name in found.clusters["category"])
+    value = justright.discover_features(target, labeled, labels, pool, ["far", "farther"] * 20, out=tmp_path, **options)
+    assert not any("far" in name for name in value.clusters["category"])
 
 
 def test_features_of_images_may_be_given(photos, result, tmp_path, home, blobs):
@@ -201,11 +201,11 @@ def test_features_of_images_may_be_given(photos, result, tmp_path, home, blobs):
     assert categories(one) == categories(other)
     with pytest.raises(JustrightError, match="8 rows of features for 27 images"):
         justright.discover(files, features=rows[:8], out=tmp_path / "third", **options)
-    said = CliRunner().invoke(
+    done = CliRunner().invoke(
         main, ["predict", str(one.path), str(photos / "target"), "--out", str(tmp_path / "p.csv")]
     )
-    assert said.exit_code == 1
-    assert "a run on features that were given, and these are images" in " ".join(said.output.split())
+    assert done.exit_code == 1
+    assert "a run on features that were given, and these are images" in " ".join(done.output.split())
 
 
 def test_bad_features_are_rejected(blobs, tmp_path):

@@ -6,7 +6,7 @@ The command line calls the same functions. Modules that import torch are importe
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +70,7 @@ def discover(
             max_per_class, max_bad, drop_copies, engine, tensorboard.
     """
     labeled, pool = _sources(labeled), _sources(pool)
-    request = {"labeled": _described(labeled), "pool": _described(pool), "target": _described([target])[0]}
+    request = {"labeled": [*map(_described, labeled)], "pool": [*map(_described, pool)], "target": _described(target)}
     with showing_progress(progress):
         sets = [[open_images(source) for source in sources] for sources in (labeled, pool, [target])]
         stores, arrays = _stores_and_arrays(features)
@@ -106,7 +106,6 @@ def discover_features(
         >>> result = justright.discover_features(target, labeled, labels, k=40)
         >>> result.predictions["category"]
     """
-
     for rows, of_rows, name in ((labeled, labels, "labeled"), (pool, pool_labels, "pool")):
         if (rows is None) != (of_rows is None):
             raise JustrightError(f"only one of the features and the labels of {name}", expected="both or none")
@@ -236,36 +235,30 @@ def _sources(sources: Source | Sequence[Source] | None) -> list[Source]:
     return [list(sources)] if sources and is_list_of_images else list(sources)
 
 
-def _described(sources: Iterable[Source]) -> list[str]:
-    """Each source for run.json: its place, or its type and length."""
-    return [
-        str(source)
-        if isinstance(source, str | Path)
-        else f"{type(source).__name__} of {len(source):,}"
-        if hasattr(source, "__len__")
-        else type(source).__name__
-        for source in sources
-    ]
+def _described(source: Source) -> str:
+    """A source for run.json: its place, or its type and length."""
+    if isinstance(source, str | Path):
+        return str(source)
+    name = type(source).__name__
+    return f"{name} of {len(source):,}" if hasattr(source, "__len__") else name
 
 
 def _stores_and_arrays(features: Any) -> tuple[list[Any], list[Any]]:
     """Stores of `justright extract`, and arrays, read from .npy files where they are given by name."""
     given = [features] if isinstance(features, str | Path) or hasattr(features, "shape") else list(features)
-    arrays = [each if hasattr(each, "shape") else _read_array(Path(each)) for each in given if _is_array(each)]
+    arrays = [_read_array(each) for each in given if hasattr(each, "shape") or str(each).endswith(".npy")]
     if arrays and len(arrays) < len(given):
         raise JustrightError("features both as arrays and as stores", expected="one of them")
     return [] if arrays else given, arrays
 
 
-def _is_array(features: Any) -> bool:
-    return hasattr(features, "shape") or (isinstance(features, str | Path) and str(features).endswith(".npy"))
-
-
-def _read_array(path: Path) -> Any:
+def _read_array(given: Any) -> Any:
+    if hasattr(given, "shape"):
+        return given
     try:
-        return np.load(path, allow_pickle=False)
+        return np.load(given, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise JustrightError(f"{path} cannot be read: {error}", expected="an array that numpy.save wrote") from error
+        raise JustrightError(f"{given} cannot be read: {error}", expected="an array that numpy.save wrote") from error
 
 
 def _with_vectors(sets: Sequence[Sequence[ImageSet]], arrays: Sequence[Any]) -> list[list[ImageSet]]:

@@ -84,7 +84,7 @@ class Result:
 
     @property
     def notes(self) -> list[str]:
-        """What to know about this run, such as how K was found or which images were skipped."""
+        """Remarks on this run, such as how K was estimated or which images were skipped."""
         return list(self.run.about["notes"])
 
     def predict(self, source: Source, *, device: str = "auto", progress: bool = True, **options: Any) -> Any:
@@ -136,7 +136,7 @@ class Result:
 
         Parameters:
             source: the file or folder that the tool saved.
-            form: its format, one of those of `export`; by default it is found.
+            form: its format, one of those of `export`; by default it is detected.
         """
         from justright.review.open_review import OpenReview
         from justright.review.tools import import_from
@@ -205,7 +205,7 @@ def optional_path(path: str | Path | None) -> Path | None:
 
 
 def showing_progress(progress: bool) -> Any:
-    """Show progress as requested, unless the caller has set how."""
+    """A context that shows progress bars or none. Keeps a display of progress that the caller has set."""
     if not progress:
         return use(progress=silent)
     return use(progress=outermost_only(bar)) if current().progress is silent else nullcontext()

@@ -11,7 +11,7 @@ from justright.benchmark.paper import paper_rows
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "paper_numbers.csv"
 
 
-def test_every_table_with_accuracies_is_there():
+def test_every_table_with_accuracies_is_included():
     assert Counter(row.table for row in paper_rows()) == {
         "tab1": 24,
         "tab2": 68,
@@ -39,25 +39,25 @@ def test_no_number_differs_from_the_reference():
     assert ours == theirs
 
 
-def test_a_few_numbers_stand_where_the_paper_has_them():
-    found = {(row.table, row.method, row.selection, row.target): row for row in paper_rows()}
-    assert found["tab2", "kmeans", "none", "cub"].accuracy == {"all": 34.7, "old": 49.8, "new": 34.2}
-    assert found["tab1", "simgcd", "medium", "cub"].accuracy == {"new": 79.7}
-    assert found["tab4", "simgcd", "beta", "cub"].change["all"] == 5.2
+def test_a_few_numbers_are_those_of_the_paper():
+    result = {(row.table, row.method, row.selection, row.target): row for row in paper_rows()}
+    assert result["tab2", "kmeans", "none", "cub"].accuracy == {"all": 34.7, "old": 49.8, "new": 34.2}
+    assert result["tab1", "simgcd", "medium", "cub"].accuracy == {"new": 79.7}
+    assert result["tab4", "simgcd", "beta", "cub"].change["all"] == 5.2
 
 
-def test_figures_that_cannot_be_right_are_marked():
-    """All outside Old and New, or a change that its numbers do not give."""
-    found = {(row.table, row.method, row.selection, row.target): row.doubts for row in paper_rows()}
-    outside = [key for key, doubts in found.items() if "between" in doubts.get("all", "")]
-    wrong_change = sum("numbers give" in text for doubts in found.values() for text in doubts.values())
+def test_impossible_figures_are_marked():
+    """All is not between Old and New, or a change differs from that of its numbers."""
+    result = {(row.table, row.method, row.selection, row.target): row.doubts for row in paper_rows()}
+    outside = [key for key, doubts in result.items() if "between" in doubts.get("all", "")]
+    wrong_change = sum("numbers give" in text for doubts in result.values() for text in doubts.values())
     assert (len(outside), wrong_change) == (13, 19)
-    assert found["tab4", "simgcd", "beta", "cub"] == {
+    assert result["tab4", "simgcd", "beta", "cub"] == {
         "all": "All is printed as +5.2 where its numbers give +4.2",
         "old": "Old is printed as +2.2 where its numbers give +2.3",
     }
-    assert set(found["tab2", "simgcd", "bins", "aircraft"]) == {"all", "old", "new"}, "any of the three may be wrong"
-    assert found["tab2", "simgcd", "beta", "cub"] == {}
+    assert set(result["tab2", "simgcd", "bins", "aircraft"]) == {"all", "old", "new"}, "any of the three may be wrong"
+    assert result["tab2", "simgcd", "beta", "cub"] == {}
 
 
 def test_all_lies_between_old_and_new_unless_marked():
@@ -68,15 +68,15 @@ def test_all_lies_between_old_and_new_unless_marked():
 
 
 def test_different_figures_of_k_means_are_marked():
-    found = {(row.table, row.target): row.doubts for row in paper_rows() if row.method == "kmeans"}
-    assert found["tab1", "dogs"]["new"] == (
+    result = {(row.table, row.target): row.doubts for row in paper_rows() if row.method == "kmeans"}
+    assert result["tab1", "dogs"]["new"] == (
         "New 30.2 is 20.1 in tab2, on the same images; New 30.2 is 18 in tab4, on the same images"
     )
-    assert all("new" in doubts for doubts in found.values())
+    assert all("new" in doubts for doubts in result.values())
 
 
 def test_a_misprinted_number_is_read_and_marked():
-    found = {(each.table, each.method, each.selection, each.target): each for each in paper_rows()}
-    row = found["tab4", "xcon", "bins", "cars"]
+    result = {(each.table, each.method, each.selection, each.target): each for each in paper_rows()}
+    row = result["tab4", "xcon", "bins", "cars"]
     assert row.change["old"] == -1.7
     assert row.doubts == {"old": "Old's change is printed as -1..7, read as -1.7 here"}

@@ -29,7 +29,7 @@ def test_cell_is_mean_and_spread_and_change_is_paired():
     assert cell("simgcd, none", "cub").change is None
 
 
-def test_the_papers_figure_and_its_change_stand_beside_ours():
+def test_cell_has_the_papers_figure_and_change():
     assert (cell("simgcd, bins", "cub").paper, cell("simgcd, bins", "cub").paper_change) == (56.7, 4.4)
     assert cell("simgcd, none", "cub").paper_change is None
     mean = cell("simgcd, bins", EVERY, paper_table(replace(suite_of(), groups=("new",)), lines_of(MORE)))
@@ -47,7 +47,7 @@ def test_mean_over_targets_uses_common_seeds_only():
     assert "kmeans, none (1 of 4)" in notes(table())[-1]
 
 
-def test_it_is_said_what_changes_are_against():
+def test_notes_name_the_base_of_changes():
     assert {row.name: row.against for row in table().rows}["simgcd, bins"] == "none"
     assert "against none" in notes(table())[1]
 
@@ -56,12 +56,12 @@ def test_spread_over_targets_is_that_of_the_mean():
     lines = lines_of({("simgcd: noneguide", p, seed): value for p, seed, value in
                       [("a", 0, 0.1), ("b", 0, 0.9), ("a", 1, 0.2), ("b", 1, 0.8)]})  # fmt: skip
     made = paper_table(replace(suite_of(), groups=("new",)), lines)
-    found = cell("simgcd, none (guide)", EVERY, made)
-    assert found.spread == pytest.approx(0.0)
-    assert found.paper is None
+    result = cell("simgcd, none (guide)", EVERY, made)
+    assert result.spread == pytest.approx(0.0)
+    assert result.paper is None
 
 
-def test_rows_that_were_not_run_are_left_out_and_doubts_are_passed_on():
+def test_rows_without_runs_are_left_out_and_doubts_are_kept():
     assert [row.name for row in table().rows] == ["kmeans, none", "simgcd, none", "simgcd, bins", "simgcd, beta"]
     aircraft = replace(suite_of(), groups=("new",), columns={"a": "aircraft", "b": "dogs"})
     made = paper_table(aircraft, lines_of(VALUES))
@@ -70,8 +70,8 @@ def test_rows_that_were_not_run_are_left_out_and_doubts_are_passed_on():
     assert len(made.doubts) == len(set(made.doubts))
 
 
-def test_counts_are_shown_as_they_are_with_the_papers_beside_them():
+def test_counts_are_not_percentages_and_have_the_papers_figure():
     printed = {"printed": {"cub": [1500], "dogs": [3000]}, "doubted": {"cub": {"new": "too round"}}}
     suite = replace(suite_of(), groups=("new",), only_counts=True, **printed)
-    found = cell("kmeans, none", "cub", paper_table(suite, lines_of({("kmeans: nonerival", "a", 0): 1498})))
-    assert (found.mean, found.paper, found.doubts) == (1498, 1500, ("too round",))
+    result = cell("kmeans, none", "cub", paper_table(suite, lines_of({("kmeans: nonerival", "a", 0): 1498})))
+    assert (result.mean, result.paper, result.doubts) == (1498, 1500, ("too round",))

@@ -26,18 +26,18 @@ def labeled_new_classes(problem):
 @pytest.mark.parametrize(("name", "profile"), SUITES)
 def test_no_new_class_is_labeled_in_any_problem(name, profile):
     missing = 0
-    for described in read_suite(name, profile).problems:
+    for description in read_suite(name, profile).problems:
         try:
-            problem = problem_of(described, SHARED / "data")
+            problem = problem_of(description, SHARED / "data")
         except MissingDataError:
             missing += 1
             continue
-        assert not labeled_new_classes(problem), described.name
+        assert not labeled_new_classes(problem), description.name
     if missing:
         pytest.skip(f"the photos of {missing} problems are not here")
 
 
-def test_a_labeled_new_class_is_found():
+def test_labeled_new_class_is_detected():
     source = "glyphs:per_class=4,scripts=lao"
     assert labeled_new_classes(problem_of(SuiteProblem("lao", source, {"same": source})))
 

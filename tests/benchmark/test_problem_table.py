@@ -14,12 +14,12 @@ LINES = [line | {"n_categories": 10, "n_used": USED[line["setting"]]} for line i
 ROWS = problem_rows(SUITE, LINES)
 
 
-def test_there_is_a_table_a_problem_with_mean_and_deviation_over_seeds():
+def test_each_problem_has_a_table_with_mean_and_deviation_over_seeds():
     tables = problem_tables(ROWS)
     assert [each.title for each in tables] == ["p", "q", "r"]
     assert tables[0].rows[0] == ("own", "2", "52.0 ±2.8", "", "26.0 ±1.4", "9 of 10")
     assert tables[1].rows[0] == ("own", "1", "30.0", "", "15.0", "9 of 10"), "one seed has no spread"
-    assert [row[0] for row in tables[2].rows] == ["all"], "what was not run is no row"
+    assert [row[0] for row in tables[2].rows] == ["all"], "settings without runs have no row"
 
 
 def test_mean_of_used_categories_keeps_its_decimal():

@@ -33,13 +33,13 @@ def test_a_line_has_the_scores_of_the_run_and_of_every_simple_method(run, line):
     assert line["problem"].endswith("/made")
 
 
-def test_doubts_are_right_where_the_truth_has_it(run, line):
+def test_doubts_are_judged_by_the_truth(run, line):
     names = read_parquet(run.path / "truth.parquet")["class_name"].to_pylist()
     cluster = run.predictions.cluster.tolist()
 
     def most(rows):
-        found = [names[row] for row in rows]
-        return max(sorted(set(found)), key=found.count)
+        result = [names[row] for row in rows]
+        return max(sorted(set(result)), key=result.count)
 
     expected = {}
     for doubt in run.doubts:
@@ -77,24 +77,24 @@ def test_a_problem_is_the_mean_of_its_seeds():
         of = {"n": 10, "accuracy": accuracy, "confidence": confidence, "error": 4.0, "auc": 0.7, "bins": []}
         scores = {"all": accuracy, "old": None, "new": accuracy, "names": None}
         simple = {"Ward": scores | {"all": 50.0}, "k-means": scores | {"all": 40.0}}
-        found = {"problem": problem, "scores": {"answer": scores} | simple, "calibration": {"all": of, "known": of}}
-        return found | {"interval": None if holds is None else {"holds": holds}}
+        result = {"problem": problem, "scores": {"answer": scores} | simple, "calibration": {"all": of, "known": of}}
+        return result | {"interval": None if holds is None else {"holds": holds}}
 
     lines = [line("a", 60.0, 70.0, True), line("a", 70.0, 66.0, False), line("b", 50.0, 56.0, True)]
     problems = by_problem(lines)
     assert problems["a"]["scores"]["answer"]["all"] == 65.0
     assert (problems["a"]["n_seeds"], problems["a"]["holds"]) == (2, 0.5)
-    said = summary(lines)
-    assert "| answer | 57.5 / - / 57.5 |" in said, "the mean of 65 and 50"
-    assert "within 5 points of accuracy, all: 1 of 2" in said
-    assert "within 8 points of accuracy, known: 2 of 2" in said
-    assert "within 8 points of accuracy, discovered: 0 of 0" in said
-    assert "median 4.0, worst 4.0" in said
-    assert "holds the number of right images: 1.5 of 2" in said
-    assert "Ward: 50.0" in said
+    message = summary(lines)
+    assert "| answer | 57.5 / - / 57.5 |" in message, "the mean of 65 and 50"
+    assert "within 5 points of accuracy, all: 1 of 2" in message
+    assert "within 8 points of accuracy, known: 2 of 2" in message
+    assert "within 8 points of accuracy, discovered: 0 of 0" in message
+    assert "median 4.0, worst 4.0" in message
+    assert "holds the number of right images: 1.5 of 2" in message
+    assert "Ward: 50.0" in message
 
 
-def test_the_command_writes_lines_sums_them_up_and_draws_them(run, line, tmp_path, capsys):
+def test_command_writes_summarizes_and_draws_lines(run, line, tmp_path, capsys):
     before, figure = tmp_path / "before.jsonl", tmp_path / "reliability.svg"
     main([str(run.path), "--no-baselines", "--lines", str(before)])
     printed = capsys.readouterr().out

@@ -48,7 +48,7 @@ def written(tmp_path):
     return write
 
 
-def test_every_suite_of_the_package_can_be_read_and_made_into_specs():
+def test_every_suite_of_the_package_makes_valid_specs():
     assert "selection" in suite_names()
     for name in suite_names():
         suite = read_suite(name)
@@ -68,7 +68,7 @@ def test_runs_of_a_problem_are_ordered_by_seed(written):
     assert [(s.name, seed) for s, seed in suite.runs_of(digits)] == [("own", 0), ("own", 1)]
 
 
-def test_settings_of_a_run_are_those_of_the_suite_and_what_differs(written):
+def test_run_settings_override_those_of_the_suite(written):
     suite = read_suite(written())
     spec = suite.spec(suite.settings[1], seed=1, n_target=22)
     assert (spec.method, spec.selector, spec.pool_role, spec.seed, spec.n_target) == ("kmeans", "none", "rival", 1, 22)
@@ -81,13 +81,13 @@ def test_checkpoint_in_toml_becomes_a_path(written):
     assert suite.spec(suite.settings[0], seed=0, n_target=None).checkpoint == Path("vit.safetensors")
 
 
-def test_0_categories_ask_for_an_estimate(written):
+def test_0_categories_stand_for_an_estimate(written):
     suite = read_suite(written(TINY.replace('method = "kmeans"', 'method = "kmeans"\nn_target = 0')))
     assert suite.spec(suite.settings[0], seed=0, n_target=22).n_target is None
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "message"),
     [
         ('target = "glyphs:per_class=4,scripts=digits"', 'tarket = "x"', "tarket"),
         ('name = "digits"', 'name = "hebrew"', "2 problems"),
@@ -95,13 +95,13 @@ def test_0_categories_ask_for_an_estimate(written):
         ("[[settings]]", "[[settings", "cannot be read"),
     ],
 )
-def test_what_a_suite_cannot_mean_is_refused(written, before, after, said):
+def test_invalid_suite_raises(written, before, after, message):
     path = written(TINY.replace(before, after))
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read_suite(path)
 
 
-def test_an_unknown_suite_is_refused_with_those_there_are():
+def test_unknown_suite_raises_with_the_known_ones():
     with pytest.raises(MissingDataError, match="selection"):
         read_suite("tab99")
 

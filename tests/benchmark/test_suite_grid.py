@@ -42,7 +42,7 @@ def test_grid_has_every_method_and_row_and_kmeans_once():
     assert (guide["pool_role"], guide["select_labeled"]) == ("guide", False)
 
 
-def test_the_pool_is_every_other_data_set_by_the_protocol():
+def test_pool_is_every_other_data_set_by_the_protocol():
     cub, dogs = grid(TABLE, SHARED, PROFILE)["problems"]
     assert cub["pool"] == {"lao": "L", "dots": "D"}
     assert dogs["pool"] == {"armenian": "A", "dots": "D"}

@@ -11,7 +11,7 @@ from justright.evaluation import break_down
 from justright.evaluation.files import JudgedPredictions
 
 
-def test_a_probe_knows_classes_that_lie_apart_and_not_noise():
+def test_probe_separates_classes_but_not_noise():
     rng = np.random.default_rng(0)
     labels = np.arange(80) % 4
     apart = np.eye(4)[labels] + 0.05 * rng.normal(size=(80, 4))

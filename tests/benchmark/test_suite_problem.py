@@ -39,7 +39,7 @@ def test_problem_depends_on_description_and_seed_only():
     assert one.pool.images.paths != other.pool.images.paths
 
 
-def test_caps_and_shares_hold():
+def test_caps_and_shares_are_applied():
     problem = problem_of(replace(HEBREW, classes=10, per_class=6, pool_per_class=2, old_share=0.2, labeled_share=0.25))
     assert problem.n_target_classes == 10
     assert len(problem.own_classes) == 2
@@ -47,7 +47,7 @@ def test_caps_and_shares_hold():
     assert len(problem.other_rows) == 2 * (9 + 10)
 
 
-def test_classes_that_were_not_drawn_may_join_the_pool():
+def test_other_classes_may_join_the_pool():
     problem = problem_of(replace(HEBREW, classes=10, other_classes_in_pool=True))
     of_rest = [origin.label for origin in problem.pool.origins if origin.dataset == REST]
     labels, _ = problem.truth.open_for_evaluation()
@@ -55,7 +55,7 @@ def test_classes_that_were_not_drawn_may_join_the_pool():
     assert not set(of_rest) & set(labels.tolist())
 
 
-def test_without_old_classes_the_pool_is_all_there_is():
+def test_without_old_classes_only_the_pool_is_labeled():
     problem = problem_of(replace(HEBREW, old_share=0.0))
     assert problem.own_classes == ()
     assert len(problem.target) == 22 * 8
@@ -74,7 +74,7 @@ def test_wrong_labels_have_the_requested_count_and_are_never_own():
     assert right.pool.images.table["label"].to_pylist() != images.table["label"].to_pylist()
 
 
-def test_a_source_in_data_needs_the_folder():
+def test_source_in_data_needs_the_folder():
     with pytest.raises(DataError, match="needs the folder with the data"):
         problem_of(replace(HEBREW, target="{data}/pets.zip"))
 
@@ -85,9 +85,9 @@ def test_uneven_classes_go_from_the_largest_to_the_smallest_size():
         *problem.pool.images.table["class_name"].to_pylist(),
         *problem.truth._images.table["class_name"].to_pylist(),
     ]
-    found = sorted(Counter(names).values())
-    assert (found[0], found[-1]) == (2, 8)
-    assert found == sorted(np.geomspace(8, 2, num=22).round().astype(int).tolist())
+    result = sorted(Counter(names).values())
+    assert (result[0], result[-1]) == (2, 8)
+    assert result == sorted(np.geomspace(8, 2, num=22).round().astype(int).tolist())
 
 
 def paths_of(problem, rows):
@@ -120,7 +120,7 @@ def test_old_classes_can_come_from_another_set():
 
 @pytest.fixture
 def birds(tmp_path, monkeypatch):
-    """A set that is called as the catalog calls it, with as many classes, and no images behind it."""
+    """A set with the name and the number of classes of a catalog set, without image files."""
     labels = [label for label in range(200) for _ in range(6)]
     paths = [f"{label}/{row}.jpg" for row, label in enumerate(labels)]
     names = [f"bird {label}" for label in labels]
@@ -135,9 +135,9 @@ def test_published_classes_are_old_unless_graded(birds):
         (birds, split.old, split.new),
         (replace(birds, labels=("Medium",)), split.groups["Medium"], split.old),
     ):
-        found = problem_of(problem)
-        labels, is_old = found.truth.open_for_evaluation()
-        assert {found.pool.origins[label].label for label in found.own_classes} <= set(old)
+        result = problem_of(problem)
+        labels, is_old = result.truth.open_for_evaluation()
+        assert {result.pool.origins[label].label for label in result.own_classes} <= set(old)
         assert (set(labels[is_old].tolist()), set(labels[~is_old].tolist())) == (set(old), set(new))
     few = problem_of(replace(birds, labels=("Medium",), classes=10, roles="cub"))
     assert few.n_target_classes == 20

@@ -65,7 +65,7 @@ def test_only_runs_without_a_line_are_missing(suite, data, tmp_path):
     assert suite_results(suite, tmp_path) == lines[:-1]
 
 
-def test_line_of_another_default_is_shown_with_a_remark(suite, data, tmp_path):
+def test_line_with_a_changed_default_is_shown_with_a_remark(suite, data, tmp_path):
     first, *rest = lines_of(suite, data)
     older = first | {"made_with": first["made_with"] | {"config.max_iter": 50, "config.gone": 1}}
     saved([older, *rest], tmp_path)
@@ -73,11 +73,11 @@ def test_line_of_another_default_is_shown_with_a_remark(suite, data, tmp_path):
     assert (problem.name, len(runs)) == ("hebrew", 1)
     assert len(suite_results(suite, tmp_path)) == 5
     assert sum(map(bool, default_changes(suite, suite_results(suite, tmp_path)))) == 1
-    (said,) = remarks(suite, suite_results(suite, tmp_path))
-    assert said.startswith("1 lines were made with other defaults (config.max_iter was 50, is 100)")
+    (message,) = remarks(suite, suite_results(suite, tmp_path))
+    assert message.startswith("1 lines were made with other defaults (config.max_iter was 50, is 100)")
 
 
-def test_a_changed_rule_for_the_length_of_training_is_noticed(monkeypatch):
+def test_changed_rule_for_the_length_of_training_is_detected(monkeypatch):
     spec = RunSpec(method="gcd", backbone="efficientnet_lite0", scale="small")
     before = every_setting(spec)
     assert before["config.n_epochs"] is None
@@ -97,30 +97,29 @@ def test_a_new_option_keeps_lines_valid(suite, data, tmp_path):
     assert remarks(suite, suite_results(suite, tmp_path)) == []
 
 
-def test_changed_images_in_the_folder_are_noticed(suite, data, tmp_path):
+def test_changed_images_are_detected(suite, data, tmp_path):
     saved(lines_of(suite, data), tmp_path)
     assert missing_runs(suite, tmp_path, data=data) == []
     next((data / "digits").rglob("*.png")).unlink()
     assert [(problem.name, len(runs)) for problem, runs in missing_runs(suite, tmp_path, data=data)] == [("digits", 2)]
     saved(list(lines_of(suite, data))[-1:], tmp_path)
-    (said,) = remarks(suite, suite_results(suite, tmp_path))
-    assert said.startswith("Lines of digits come from different images")
+    (message,) = remarks(suite, suite_results(suite, tmp_path))
+    assert message.startswith("Lines of digits come from different images")
 
 
-def test_a_torn_line_is_skipped_and_garbage_raises(tmp_path):
+def test_torn_line_is_skipped_and_garbage_raises(tmp_path):
     path = tmp_path / RESULTS
-    path.write_text(json.dumps({"problem": "a", "print": "1"}) + '\n{"problem": "b", "pri')
+    path.write_text(json.dumps(signed({"problem": "a", "print": "1"})) + '\n{"problem": "b", "pri')
     assert [line["problem"] for line in read_results(path)] == ["a"]
     path.write_text("hello\n")
     with pytest.raises(DataError, match="line 1"):
         read_results(path)
 
 
-def test_a_flipped_bit_skips_the_line_with_a_warning(tmp_path, caplog):
+def test_flipped_bit_skips_the_line_with_a_warning(tmp_path, caplog):
     path = tmp_path / RESULTS
     line = {"problem": "a", "setting": "own", "seed": 0, "print": "1", "all": 0.5, "new": 0.25}
     good = json.dumps(signed(line)).encode()
-    n_found = 0
     for place in range(len(good)):
         caplog.clear()
         path.write_bytes(good[:place] + bytes([good[place] ^ 1 << place % 8]) + good[place + 1 :] + b"\n")
@@ -128,10 +127,8 @@ def test_a_flipped_bit_skips_the_line_with_a_warning(tmp_path, caplog):
             with pytest.raises(DataError, match=RESULTS):
                 read_results(path)
             continue
-        found = [{name: each[name] for name in line if name in each} for each in read_results(path)]
-        assert found == [line] or (found == [] and f"{RESULTS}, line 1 is torn or damaged" in caplog.text)
-        n_found += len(found)
-    assert n_found < 15, "only where the name of the checksum is hit"
+        assert read_results(path) == []
+        assert f"{RESULTS}, line 1 is torn or damaged" in caplog.text
 
 
 @pytest.mark.parametrize("data", [b"[]\n", b"[" * 100_000, b"\xff\n", b"\n", b"7\n", b'{"a": 1}\n'])

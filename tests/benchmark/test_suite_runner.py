@@ -63,7 +63,7 @@ def test_finished_runs_are_not_repeated(suite, whole):
     assert (out / RESULTS).read_bytes() == before
 
 
-def test_missing_runs_are_repeated_after_a_kill_with_the_same_scores(suite, whole, tmp_path):
+def test_runs_missing_after_a_kill_get_the_same_scores(suite, whole, tmp_path):
     out, lines = whole
     (tmp_path / "cut").mkdir()
     kept = (out / RESULTS).read_text().splitlines()
@@ -79,7 +79,7 @@ def test_missing_runs_are_repeated_after_a_kill_with_the_same_scores(suite, whol
     assert ("runs of tiny", 3) in shown
 
 
-def test_changed_settings_are_run_again(suite, done):
+def test_changed_settings_repeat_the_run(suite, done):
     (done / "tiny.toml").write_text(TINY.replace("n_init = 2", "n_init = 3"))
     other = read_suite(done / "tiny.toml")
     assert suite_results(other, done) == []
@@ -123,7 +123,7 @@ def test_seeds_are_split_only_with_more_jobs_than_problems(suite, tmp_path):
 
 @pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("name", FAR_ENGINES)
-def test_a_killed_worker_changes_no_score(suite, whole, tmp_path, name):
+def test_killed_worker_changes_no_score(suite, whole, tmp_path, name):
     folder = tmp_path / "far" / "runs" / "digits" / "own-0"
 
     def kill():
@@ -143,13 +143,13 @@ def test_a_killed_worker_changes_no_score(suite, whole, tmp_path, name):
 
 
 @pytest.mark.usefixtures("forked_workers")
-def test_an_error_in_a_process_ends_the_suite(tmp_path):
+def test_error_in_a_process_ends_the_suite(tmp_path):
     (tmp_path / "bad.toml").write_text(TINY.replace("scripts=digits", "scripts=klingon"))
     with pytest.raises(JustrightError, match="klingon"):
         run_suite(read_suite(tmp_path / "bad.toml"), tmp_path / "out", n_jobs=2, only=("digits",))
 
 
-def test_a_failed_run_writes_a_line_and_the_others_continue(suite, tmp_path, monkeypatch):
+def test_failed_run_writes_a_line_and_the_others_continue(suite, tmp_path, monkeypatch):
     carry_out = Run.all
 
     def refuse_rivals(run, **options):
@@ -167,7 +167,7 @@ def test_a_failed_run_writes_a_line_and_the_others_continue(suite, tmp_path, mon
     assert (tmp_path / RESULTS).read_bytes() == before, "it is not repeated"
 
 
-def test_a_setting_with_another_backbone_gets_it(tmp_path, monkeypatch):
+def test_setting_with_another_backbone_uses_it(tmp_path, monkeypatch):
     other = '[[settings]]\nname = "other"\nrun = { selector = "own", backbone = "twin" }\nseeds = [1]\n'
     (tmp_path / "tiny.toml").write_text(TINY + other)
     loaded, used = [], {}
@@ -175,9 +175,9 @@ def test_a_setting_with_another_backbone_gets_it(tmp_path, monkeypatch):
 
     def load_twin(name, *more):
         loaded.append(name)
-        found = load("glyph_vit", *more)
-        found.name = name
-        return found
+        result = load("glyph_vit", *more)
+        result.name = name
+        return result
 
     def note(run, **options):
         used[run.folder.path.name] = run.backbone.name
@@ -223,7 +223,7 @@ def stopped(suite, tmp_path, monkeypatch):
     return folder
 
 
-def test_a_stopped_run_is_resumed_with_the_same_scores(suite, tmp_path, stopped, done):
+def test_stopped_run_is_resumed_with_the_same_scores(suite, tmp_path, stopped, done):
     lines = run_suite(suite, tmp_path / "out", only=("digits",))
     assert (stopped / "mark").exists()
     assert scores(lines) == scores(suite_results(suite, done)) != []
@@ -237,7 +237,7 @@ def test_files_of_other_settings_are_removed(tmp_path, stopped):
     assert not (stopped / "mark").exists()
 
 
-def test_a_damaged_run_is_started_again_with_a_warning(suite, tmp_path, stopped, caplog):
+def test_damaged_run_is_restarted_with_a_warning(suite, tmp_path, stopped, caplog):
     about = json.loads((stopped / "run.json").read_text())
     about["spec"]["seed"] = 7
     (stopped / "run.json").write_text(json.dumps(signed(about)))
@@ -246,7 +246,7 @@ def test_a_damaged_run_is_started_again_with_a_warning(suite, tmp_path, stopped,
     assert "is started again" in caplog.text
 
 
-def test_a_line_has_settings_and_fingerprint_of_images(suite, done):
+def test_line_has_settings_and_fingerprint_of_images(suite, done):
     line = suite_results(suite, done)[0]
     assert line["made_with"]["config.n_init"] == 2
     assert line["made_with"]["config.max_iter"] == 100, "defaults too"
@@ -254,7 +254,7 @@ def test_a_line_has_settings_and_fingerprint_of_images(suite, done):
     assert line["new_as_pool"] == 0.0
 
 
-def test_a_problem_that_cannot_be_opened_raises_before_any_run(tmp_path, monkeypatch):
+def test_unreadable_problem_raises_before_any_run(tmp_path, monkeypatch):
     monkeypatch.setattr(Run, "all", lambda *_, **__: pytest.fail("a run has started"))
     text = TINY.replace('name = "digits"\ntarget = "glyphs', 'name = "digits"\ntarget = "{data}/glyphs')
     assert text != TINY

@@ -6,6 +6,7 @@ from scipy import stats
 
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.summary import interval, paired, suite_table
+from justright.benchmark.tables import settings_table
 from justright.utils.errors import DataError
 
 SUITE = Suite(
@@ -34,19 +35,19 @@ VALUES = {
 
 
 def test_differences_are_paired_by_problem_and_seed():
-    found = paired(lines_of(VALUES), "all", "own", "all")
+    result = paired(lines_of(VALUES), "all", "own", "all")
     by_hand = [np.mean([0.60 - 0.50, 0.58 - 0.54]), 0.28 - 0.30]  # q has one seed in common, r none
-    assert found == pytest.approx(by_hand)
+    assert result == pytest.approx(by_hand)
 
 
-def test_the_interval_is_students_over_problems():
+def test_interval_is_students_over_problems():
     values = [0.1, 0.3, -0.1, 0.2]
     low, high = stats.t.interval(0.95, 3, loc=np.mean(values), scale=stats.sem(values))
     assert interval(values) == pytest.approx((0.125, low, high))
     assert interval([0.1]) is None
 
 
-def test_a_row_averages_seeds_within_a_problem_first():
+def test_row_averages_seeds_within_a_problem_first():
     own, everything = suite_table(SUITE, lines_of(VALUES))
     assert (own.setting, own.n_problems, own.n_runs) == ("own", 2, 3)
     assert own.all == pytest.approx((0.52 + 0.30) / 2)
@@ -54,7 +55,7 @@ def test_a_row_averages_seeds_within_a_problem_first():
     assert own.old is None
     assert everything.n_better == 1
     assert everything.all_difference[0] == pytest.approx((0.07 - 0.02) / 2)
-    assert everything.cells()[0] == "all"
+    assert settings_table("title", [own, everything]).rows[1][0] == "all"
 
 
 def test_any_setting_may_be_the_baseline():

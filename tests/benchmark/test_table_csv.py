@@ -10,7 +10,7 @@ from justright.benchmark.claims import verdicts
 from justright.benchmark.tables import CSV_COLUMNS, as_csv, records
 
 
-def test_csv_has_a_row_a_number_and_empty_cells_for_what_is_not_there():
+def test_csv_has_a_row_for_each_number_and_empty_cells_for_missing_ones():
     rows = list(csv.DictReader(as_csv(TABLE).splitlines()))
     assert tuple(rows[0]) == CSV_COLUMNS
     assert len(rows) == sum(len(row.cells) for row in TABLE.rows)
@@ -22,7 +22,7 @@ def test_csv_has_a_row_a_number_and_empty_cells_for_what_is_not_there():
     assert next(each for each in records(TABLE) if each["method"] == "kmeans")["spread"] is None
 
 
-def test_claims_stand_in_the_same_columns_below_the_numbers():
+def test_claims_use_the_same_columns_below_the_numbers():
     (judged,) = verdicts(SUITE, LINES, others)
     rows = list(csv.DictReader(as_csv(TABLE, [judged]).splitlines()))
     numbers, (claim,) = rows[:-1], rows[-1:]

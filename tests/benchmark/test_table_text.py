@@ -16,7 +16,7 @@ CLAIMS = claims_table(TABLE.name, verdicts(SUITE, LINES, others))
 TABLES = [*text_tables(TABLE), CLAIMS]
 
 
-def test_there_is_a_table_a_target_their_mean_and_the_claims():
+def test_tables_are_those_of_targets_their_mean_and_the_claims():
     assert [each.title for each in TABLES] == [
         *("tab2, cub (here: a)", "tab2, dogs (here: b)", "tab2, mean over targets", "tab2: claims"),
     ]
@@ -29,12 +29,12 @@ def test_there_is_a_table_a_target_their_mean_and_the_claims():
     assert TABLES[-1].rows[0][:2] == ("bins helps by 5 %", "undecided")
 
 
-def test_markdown_and_latex_say_the_same():
-    said = markdown(TABLES, notes(TABLE), ["one_thing"])
-    assert "| simgcd, bins | 56.5 ±0.7 |" in said
-    assert "| bins helps by 5 % | undecided |" in said
-    assert "Change: against none, paired by seed" in said
-    assert said.endswith("**Figures of the paper in doubt**\n\n- one_thing\n")
+def test_markdown_and_latex_have_the_same_content():
+    text = markdown(TABLES, notes(TABLE), ["one_thing"])
+    assert "| simgcd, bins | 56.5 ±0.7 |" in text
+    assert "| bins helps by 5 % | undecided |" in text
+    assert "Change: against none, paired by seed" in text
+    assert text.endswith("**Figures of the paper in doubt**\n\n- one_thing\n")
     tex = latex(TABLES, notes(TABLE), ["one_thing"])
     assert "% Change: against none" in tex
     assert tex.endswith("% one_thing\n")
@@ -49,7 +49,7 @@ def test_no_claims_table_without_claims_or_runs():
     assert [each.title for each in text_tables(only)] == ["tab2, cub (here: a)"]
 
 
-def test_figures_in_doubt_carry_a_mark():
+def test_figures_in_doubt_are_marked():
     aircraft = replace(SUITE, columns={"a": "aircraft", "b": "dogs"})
     (first, *_) = text_tables(paper_table(aircraft, LINES))
     assert {row[0]: row[-1] for row in first.rows}["simgcd, bins"].endswith("?")

@@ -40,7 +40,7 @@ def tiny(suite: Suite, name: str = "") -> Suite:
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory):
-    """One of each suite but the one that only counts, run as one suite, so that they share network and views."""
+    """One run of each suite but the one that only counts, as one suite, so that they share network and views."""
     each_one = [tiny(read_suite(name, "glyphs")) for name in TABLES if name != "taba9"]
     problems = {suite.problems[0].name: suite.problems[0] for suite in each_one}
     settings = {}
@@ -60,7 +60,7 @@ def test_every_table_and_figure_with_runs_has_a_suite():
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "taba9"])
-def test_a_tiny_run_of_each_is_made_into_its_table(name, lines):
+def test_tiny_run_of_each_suite_makes_its_table(name, lines):
     suite = tiny(read_suite(name, "glyphs"))
     wanted = suite.problems[0].name, suite.settings[0].name
     (line,) = [each for each in lines if (each["problem"], each["setting"]) == wanted]
@@ -74,7 +74,7 @@ def test_a_tiny_run_of_each_is_made_into_its_table(name, lines):
 
 
 @pytest.mark.parametrize("name", ["mugcd: beta", "simgcd: beta, as a guide"])
-def test_mugcd_and_a_guide_are_run_and_shown_too(name, tmp_path, monkeypatch):
+def test_mugcd_and_guides_are_run_and_shown(name, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     suite = tiny(read_suite("tab2", "glyphs"), name)
     (line,) = run_suite(suite, tmp_path / "out")
@@ -86,7 +86,7 @@ def test_mugcd_and_a_guide_are_run_and_shown_too(name, tmp_path, monkeypatch):
     assert table.rows[0].is_guide == ("guide" in name)
 
 
-def test_table_of_data_sets_counts_without_runs(tmp_path):
+def test_table_of_data_sets_needs_no_runs(tmp_path):
     suite = read_suite("taba9", "glyphs")
     lines = run_suite(suite, tmp_path)
     assert lines[0]["labeled_images"] == 10 * 6
@@ -100,7 +100,7 @@ def test_table_of_data_sets_counts_without_runs(tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name.startswith("tab") and name != "taba9"])
-def test_at_full_scale_every_row_of_the_paper_is_run_and_nothing_else(name):
+def test_full_scale_runs_exactly_the_rows_of_the_paper(name):
     suite = read_suite(name, "full").with_role("rival")
     ours = {
         (each.method, suite.printed_as.get(each.row, each.row), suite.columns[problem.name])
@@ -112,7 +112,7 @@ def test_at_full_scale_every_row_of_the_paper_is_run_and_nothing_else(name):
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", TABLES)
-def test_every_run_can_be_set_as_its_suite_says(name, profile):
+def test_every_run_has_valid_settings(name, profile):
     suite = read_suite(name, profile)
     for problem in suite.problems:
         for setting, seed in suite.runs_of(problem):
@@ -120,7 +120,7 @@ def test_every_run_can_be_set_as_its_suite_says(name, profile):
                 config_of(suite.spec(setting, seed, 10, problem))
 
 
-def test_at_full_scale_runs_are_set_as_published():
+def test_full_scale_uses_published_settings():
     suite, seen = read_suite("tab2", "full").with_role("rival"), {}
     for problem in suite.problems:
         for setting, seed in suite.runs_of(problem):
@@ -139,7 +139,7 @@ def test_suite_and_discover_share_the_entropy_of_a_data_set():
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_claims_name_rows_and_suites_that_there_are(profile):
+def test_claims_name_existing_rows_and_suites(profile):
     for name in TABLES:
         suite = read_suite(name, profile)
         for claim in suite.claims:
@@ -149,7 +149,7 @@ def test_claims_name_rows_and_suites_that_there_are(profile):
             assert set(claim.targets) <= set(suite.columns.values())
 
 
-def test_all_tables_share_the_runs_that_they_have_in_common():
+def test_tables_share_their_common_runs():
     def names(name):
         suite = read_suite(name, "glyphs")
         return {(problem.name, each.name) for problem in suite.problems for each, _ in suite.runs_of(problem)}
@@ -199,12 +199,12 @@ COMMITTED = {  # by folder and profile: the runs of each suite, and how many of 
 }
 
 
-def test_every_folder_of_results_is_named_here():
+def test_every_folder_of_results_is_listed_above():
     assert {path.parent.name for path in RESULTS.glob("*/results.jsonl")} == {folder for folder, _ in COMMITTED}
 
 
 @pytest.mark.parametrize(("folder", "profile"), COMMITTED)
-def test_committed_results_are_found_by_their_suites_as_they_are_today(folder, profile, monkeypatch):
+def test_committed_results_are_valid_for_their_suites(folder, profile, monkeypatch):
     monkeypatch.setattr("justright.benchmark.results.read_results", cache(read_results))
     for name, (n_runs, n_there) in COMMITTED[folder, profile].items():
         suite = read_suite(name, profile)
@@ -214,7 +214,7 @@ def test_committed_results_are_found_by_their_suites_as_they_are_today(folder, p
         assert n_runs - n_missing >= n_there, name
 
 
-def test_the_small_photo_sets_make_the_problems_of_the_real_profile(real_data):
+def test_real_profile_uses_the_small_photo_sets(real_data):
     for name in ("tab1", "tab2"):
-        found = problem_of(read_suite(name, "real").problems[0], real_data)
-        assert (len(found.own_classes), len(found.target), found.n_target_classes) == (15, 225, 30)
+        result = problem_of(read_suite(name, "real").problems[0], real_data)
+        assert (len(result.own_classes), len(result.target), result.n_target_classes) == (15, 225, 30)

@@ -52,21 +52,21 @@ VALUES = {
 
 
 def others(name):
-    return pytest.fail(f"{name} was asked for")
+    return pytest.fail(f"the suite {name} was requested")
 
 
 def test_problem_is_the_unit_of_a_verdict():
-    (found,) = verdicts(suite_of(Claim("bins helps", ("bins",), ("none",))), lines_of(VALUES), others)
+    (result,) = verdicts(suite_of(Claim("bins helps", ("bins",), ("none",))), lines_of(VALUES), others)
     points = [5.5, 4.0]  # problem a has two seeds
     low, high = stats.t.interval(0.95, 1, loc=4.75, scale=stats.sem(points))
-    assert found.difference == pytest.approx((4.75, low, high))
-    assert (found.n_pairs, found.n_problems, found.verdict) == (3, 2, UNDECIDED)
-    assert found.paper is not None
-    assert found.cells()[1:4:2] == (UNDECIDED, "2")
+    assert result.difference == pytest.approx((4.75, low, high))
+    assert (result.n_pairs, result.n_problems, result.verdict) == (3, 2, UNDECIDED)
+    assert result.paper is not None
+    assert result.cells()[1:4:2] == (UNDECIDED, "2")
 
 
 def outcome(mean, spread, within=None, behind=0.0, n=6):
-    """What differences with this mean and spread show, without a correction."""
+    """The outcome for differences with this mean and spread, without a correction."""
     values = mean + spread * np.linspace(-1, 1, n)
     p_values = outcome_p_values(ProblemDifferences(values), within, behind)
     return next((name for name in OUTCOMES if p_values[name] <= 0.05), UNDECIDED)
@@ -88,7 +88,7 @@ def test_four_outcomes(mean, spread, within, expected):
     assert outcome(mean, spread, within) == expected
 
 
-def test_as_good_or_better_allows_some_points_behind():
+def test_as_good_as_allows_some_points_behind():
     assert outcome(-0.5, 0.5, behind=2.0) == HOLDS
     assert outcome(5.0, 0.5, behind=2.0) == HOLDS
     assert outcome(-4.0, 0.5, behind=2.0) == FAILS
@@ -112,16 +112,16 @@ def test_more_claims_need_smaller_p_values():
     assert {each.verdict for each in together} == {UNDECIDED}
 
 
-def test_size_that_the_paper_prints_may_be_excluded():
+def test_interval_may_exclude_the_size_in_the_paper():
     columns, lines = many_problems([30.0, 31.0, 29.0, 30.5])
-    (found,) = verdicts(replace(suite_of(Claim("bins", ("bins",), ("none",))), columns=columns), lines, others)
-    assert found.is_paper_excluded
-    assert found.cells()[-1].endswith(", excluded")
+    (result,) = verdicts(replace(suite_of(Claim("bins", ("bins",), ("none",))), columns=columns), lines, others)
+    assert result.is_paper_excluded
+    assert result.cells()[-1].endswith(", excluded")
     (close,) = verdicts(suite_of(Claim("bins", ("bins",), ("none",))), lines_of(VALUES), others)
     assert close.is_paper_excluded is False, "two problems have a very wide interval"
 
 
-def test_method_that_has_not_converged_does_not_count_with_others():
+def test_unconverged_method_does_not_count_with_others():
     claim = Claim("bins helps", ("bins",), ("none",))
     suite, lines = with_methods(claim), lines_of(TWO_METHODS)
     for line in lines:
@@ -134,11 +134,11 @@ def test_method_that_has_not_converged_does_not_count_with_others():
     assert "without mugcd: not converged" in whole.cells()[0]
 
 
-def test_several_rows_count_as_their_mean_where_all_of_them_were_run():
+def test_several_rows_count_as_their_mean_if_all_were_run():
     claim = Claim("both help", ("bins", "beta"), ("none",))
-    (found,) = verdicts(suite_of(claim), lines_of(VALUES), others)
-    assert (found.n_pairs, found.verdict) == (1, NOT_RUN)
-    assert found.difference is None, "one problem has no interval"
+    (result,) = verdicts(suite_of(claim), lines_of(VALUES), others)
+    assert (result.n_pairs, result.verdict) == (1, NOT_RUN)
+    assert result.difference is None, "one problem has no interval"
 
 
 def test_guides_targets_groups_and_other_methods_are_kept_apart():
@@ -147,8 +147,8 @@ def test_guides_targets_groups_and_other_methods_are_kept_apart():
     on_dogs = Claim("bins helps", ("bins",), ("none",), targets=("dogs",))
     assert verdicts(suite_of(on_dogs), lines_of(VALUES), others)[0].n_pairs == 1
     errors = Claim("few", ("bins",), ("bins",), group="new", than_group="new_as_old")
-    (found,) = verdicts(suite_of(errors), lines_of(VALUES), others)
-    assert found.difference[0] == pytest.approx((46.5 + 34.0) / 2)
+    (result,) = verdicts(suite_of(errors), lines_of(VALUES), others)
+    assert result.difference[0] == pytest.approx((46.5 + 34.0) / 2)
     plain = Claim("k-means is better", ("none",), ("bins",), than_method="simgcd")
     assert verdicts(suite_of(plain), lines_of(VALUES), others)[0].n_pairs == 1
 
@@ -157,13 +157,13 @@ def test_claim_can_compare_two_tables():
     claim = Claim("own labels alone are better", ("none",), ("none",), than_suite="tab2")
     one, other = suite_of(claim, name="tab4"), suite_of(name="tab2")
     worse = lines_of({key: value - 0.1 for key, value in VALUES.items()})
-    (found,) = verdicts(one, lines_of(VALUES), lambda name: (other, worse))
-    assert found.difference[0] == pytest.approx(10.0)
-    assert found.n_pairs == 3, "k-means sees no labels and does not count"
-    assert 2 < found.paper < 6, "by the paper's own numbers of Tab. 4 and Tab. 2"
+    (result,) = verdicts(one, lines_of(VALUES), lambda name: (other, worse))
+    assert result.difference[0] == pytest.approx(10.0)
+    assert result.n_pairs == 3, "k-means sees no labels and does not count"
+    assert 2 < result.paper < 6, "by the paper's own numbers of Tab. 4 and Tab. 2"
 
 
-def test_a_comparison_with_k_means_keeps_the_roles_of_the_pool_apart():
+def test_comparison_with_k_means_keeps_pool_roles_apart():
     claim = Claim("k-means is better", ("none",), ("bins",), than_method="simgcd")
     both = VALUES | {("kmeans: nonerival", "b", 0): 0.11}
     both |= {("simgcd: binsguide", problem, 0): value for problem, value in (("a", 0.9), ("b", 0.8))}
@@ -173,7 +173,7 @@ def test_a_comparison_with_k_means_keeps_the_roles_of_the_pool_apart():
     assert guide.difference[0] == pytest.approx((10 - 90 + 11 - 80) / 2)
 
 
-def test_only_claims_about_rows_with_a_pool_are_judged_for_guides():
+def test_guides_are_judged_only_on_rows_with_a_pool():
     claims = Claim("bins", ("bins",), ("none",)), Claim("labels", ("medium",), ("similar",))
     judged = verdicts(suite_of(*claims), lines_of(VALUES), others, is_guide=True)
     assert [each.says for each in judged] == ["bins"]
@@ -194,7 +194,7 @@ TWO_METHODS = {
 }  # fmt: skip
 
 
-def test_each_method_is_also_judged_alone_where_there_are_several():
+def test_each_of_several_methods_is_also_judged_alone():
     claim = Claim("bins helps", ("bins",), ("none",))
     whole, first, second = verdicts(with_methods(claim), lines_of(TWO_METHODS), others)
     assert (whole.method, whole.n_pairs, whole.n_problems) == ("", 4, 2)
@@ -207,7 +207,7 @@ def test_each_method_is_also_judged_alone_where_there_are_several():
     assert first.paper != second.paper, "from the rows of that method"
 
 
-def test_a_method_that_is_said_to_be_the_best_is_compared_with_each():
+def test_best_method_is_compared_with_each_other():
     best = Claim("mugcd with beta is best", ("beta",), ("none",), method="mugcd")
     whole, first, second = verdicts(with_methods(best), lines_of(TWO_METHODS), others)
     assert {first.method: first.difference[0], second.method: second.difference[0]} == pytest.approx(
@@ -215,25 +215,25 @@ def test_a_method_that_is_said_to_be_the_best_is_compared_with_each():
     )
     assert (whole.difference, whole.method) == (second.difference, ""), "the closest is shown"
     worse = TWO_METHODS | {("simgcd: nonerival", problem, 0): 0.90 for problem in "ab"}
-    assert verdicts(with_methods(best), lines_of(worse), others)[0].difference[0] < 0, "one is enough"
+    assert verdicts(with_methods(best), lines_of(worse), others)[0].difference[0] < 0, "one better method is enough"
 
 
 def test_missing_rival_leaves_a_claim_open():
     best = Claim("mugcd is best", ("beta",), ("beta",), method="mugcd")
-    (found,) = verdicts(with_methods(best), lines_of(TWO_METHODS), others)
-    assert (found.n_pairs, found.n_problems) == (2, 2)
-    assert found.difference[0] == pytest.approx(25.0)
+    (result,) = verdicts(with_methods(best), lines_of(TWO_METHODS), others)
+    assert (result.n_pairs, result.n_problems) == (2, 2)
+    assert result.difference[0] == pytest.approx(25.0)
     once = {key: value for key, value in TWO_METHODS.items() if key[0] != "simgcd: betarival" or key[1] == "a"}
-    (found,) = verdicts(with_methods(best), lines_of(once), others)
-    assert (found.verdict, found.difference) == (NOT_RUN, None)
+    (result,) = verdicts(with_methods(best), lines_of(once), others)
+    assert (result.verdict, result.difference) == (NOT_RUN, None)
 
 
-def test_settings_are_the_rows_of_a_suite_that_is_no_table():
+def test_rows_of_a_plain_suite_are_its_settings():
     settings = tuple(SuiteSetting(name, {"selector": name}) for name in ("none", "bins"))
     problems = tuple(SuiteProblem(f"p{number}", "glyphs") for number in range(5))
     suite = Suite("study", "", {}, problems, settings, claims=(Claim("bins helps", ("bins",), ("none",)),))
     values = {("none", f"p{number}", 0): 0.5 for number in range(5)}
     values |= {("bins", f"p{number}", 0): 0.6 + number / 100 for number in range(5)}
-    (found,) = verdicts(suite, lines_of(values), others)
-    assert (found.n_problems, found.verdict, found.paper) == (5, HOLDS, None)
-    assert found.difference[0] == pytest.approx(12.0)
+    (result,) = verdicts(suite, lines_of(values), others)
+    assert (result.n_problems, result.verdict, result.paper) == (5, HOLDS, None)
+    assert result.difference[0] == pytest.approx(12.0)

@@ -1,4 +1,4 @@
-"""What tests of several commands need: drawn letters, split by the GCD protocol, and a run on them."""
+"""Fixtures for several commands: drawn letters, split by the GCD protocol, and a run on them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def split(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def run(split, tmp_path_factory):
-    """From folders to clusters, with one command."""
+    """The folder and the JSON of a finished run of `justright discover`."""
     out = tmp_path_factory.mktemp("run") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "home"))

@@ -41,9 +41,9 @@ def stores(tmp_path):
 def test_select_writes_weights_reasons_figure_and_page(stores, largest):
     words = ["select", stores / "birds", "--target", stores / "target", "--selector", "largest", "--n-largest", 2]
     files = ["--out", stores / "w.parquet", "--figures", stores / "figures", "--html", stores / "page.html"]
-    said = call(*words, *files, "--stability", 2)
-    assert "Kept by largest" in said
-    assert "least distance" in said
+    message = call(*words, *files, "--stability", 2)
+    assert "Kept by largest" in message
+    assert "least distance" in message
     saved = load_selection(stores / "w.parquet")
     assert saved.classes["weight"].to_pylist() == [0.0, 1.0, 0.0, 1.0]
     assert saved.classes["reason"].to_pylist()[:2] == ["too small: 4 images", "kept: 6 images"]

@@ -34,7 +34,7 @@ def jpeg(seed: int) -> bytes:
 
 
 def bomb() -> bytes:
-    """A PNG of a few bytes whose header promises gigapixels."""
+    """A PNG of a few bytes whose header has the size of a gigapixel image."""
 
     def chunk(body: bytes) -> bytes:
         return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
@@ -57,7 +57,7 @@ def run(*arguments: object) -> Result:
 
 @pytest.fixture
 def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two classes of three clean images, seen from the folder above."""
+    """Two classes of three clean images; their parent is the current folder."""
     monkeypatch.chdir(tmp_path)
     for seed in range(6):
         file = tmp_path / "photos" / ("cat", "dog")[seed % 2] / f"{seed}.jpg"
@@ -175,7 +175,7 @@ def test_brackets_in_a_name_are_part_of_it(photos, name):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         ([], 2, "Name images to look at: LABELED, --pool or --target"),
         (["nowhere"], 1, "no such file or folder: nowhere"),
@@ -183,10 +183,10 @@ def test_brackets_in_a_name_are_part_of_it(photos, name):
         (["nowhere", "--max-bad", 2], 2, "0<=x<=1"),
     ],
 )
-def test_wrong_call_is_explained(arguments, code, said):
+def test_invalid_options_are_explained(arguments, code, message):
     done = run(*arguments)
     assert done.exit_code == code
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.output
 
 

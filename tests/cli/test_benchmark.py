@@ -10,7 +10,7 @@ from justright.cli import main
 from justright.features import automatic
 
 
-def test_a_suite_is_run_and_shown(tmp_path, monkeypatch):
+def test_run_then_show(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     (tmp_path / "tiny.toml").write_text(TINY)
     words = [str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "out")]
@@ -26,9 +26,9 @@ def test_a_suite_is_run_and_shown(tmp_path, monkeypatch):
 def test_suites_are_listed():
     done = CliRunner().invoke(main, ["benchmark", "list", "--json"])
     assert done.exit_code == 0, done.output
-    found = {row["name"]: row for row in json.loads(done.stdout)}
+    result = {row["name"]: row for row in json.loads(done.stdout)}
     tables = {*(f"tab{n}" for n in range(1, 7)), *(f"taba{n}" for n in range(1, 10)), "fig1", "fig3"}
-    assert found.keys() == tables | {
+    assert result.keys() == tables | {
         "demo",
         "demo-full",
         "demo-selectors",
@@ -41,19 +41,19 @@ def test_suites_are_listed():
         "doses",
         "cub",
     }
-    assert all(row["about"] and row["problems"] and row["runs"] for row in found.values())
-    assert found["taba3"]["about"].startswith("Tab. A3: ")
+    assert all(row["about"] and row["problems"] and row["runs"] for row in result.values())
+    assert result["taba3"]["about"].startswith("Tab. A3: ")
 
 
-def test_an_unknown_suite_is_an_error_without_a_traceback(tmp_path):
+def test_unknown_suite_shows_no_traceback(tmp_path):
     done = CliRunner().invoke(main, ["benchmark", "show", "tab99", "--out", str(tmp_path)])
     assert done.exit_code == 1
     assert "no suite 'tab99'" in done.output
     assert "Traceback" not in done.output
 
 
-def test_what_a_run_takes_is_said_before_it_starts(tmp_path, monkeypatch):
-    monkeypatch.setattr("justright.benchmark.runner.suite_costs", lambda *given: f"{len(given[1])} problems")
+def test_costs_are_printed_before_a_suite_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr("justright.cli.benchmark.suite_costs", lambda *given: f"{len(given[1])} problems")
     monkeypatch.setattr("justright.cli.benchmark.run_suite", lambda *given, **options: [])
     done = CliRunner().invoke(main, ["benchmark", "run", "tab2", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
@@ -65,7 +65,7 @@ def every_device_works(monkeypatch):
     monkeypatch.setattr("justright.features.feature_network.usable", lambda device: device)
 
 
-def test_own_data_takes_the_full_profile(tmp_path, monkeypatch):
+def test_data_option_selects_the_full_profile(tmp_path, monkeypatch):
     given = {}
     every_device_works(monkeypatch)
 
@@ -93,23 +93,23 @@ def test_own_data_takes_the_full_profile(tmp_path, monkeypatch):
     ],
     ids=["auto", "in turn", "nothing to do"],
 )
-def test_the_device_is_what_works_here_and_is_said_where_something_runs(tmp_path, monkeypatch, words, expected):
+def test_device_is_resolved_and_printed_if_runs_are_missing(tmp_path, monkeypatch, words, expected):
     given = {}
     every_device_works(monkeypatch)
     only_here = automatic.Choice("abacus", "it was there")
     monkeypatch.setattr(automatic, "choose_device", lambda: only_here)
-    monkeypatch.setattr("justright.benchmark.runner.suite_costs", lambda suite, *more: suite.run["device"])
+    monkeypatch.setattr("justright.cli.benchmark.suite_costs", lambda suite, *more: suite.run["device"])
     monkeypatch.setattr("justright.cli.benchmark.run_suite", lambda suite, out, **options: given.update(options))
     monkeypatch.setattr("justright.cli.benchmark.missing_runs", lambda suite, out, only, data: [] if only else ["one"])
     (tmp_path / "tiny.toml").write_text(TINY)
     done = CliRunner().invoke(main, ["benchmark", "run", str(tmp_path / "tiny.toml"), "--out", str(tmp_path), *words])
     assert done.exit_code == 0, done.output
     assert (given["devices"], given["n_jobs"]) == (expected, 1)
-    said = ["Device: abacus (it was there).", "abacus"] if expected else []
-    assert done.stderr.splitlines()[: len(said) + 1] == said
+    message = ["Device: abacus (it was there).", "abacus"] if expected else []
+    assert done.stderr.splitlines()[: len(message) + 1] == message
 
 
-def test_a_suite_that_names_its_device_keeps_it(tmp_path, monkeypatch):
+def test_device_of_the_suite_is_used(tmp_path, monkeypatch):
     given = {}
     every_device_works(monkeypatch)
     monkeypatch.setattr("justright.cli.benchmark.run_suite", lambda suite, out, **options: given.update(options))
@@ -119,7 +119,7 @@ def test_a_suite_that_names_its_device_keeps_it(tmp_path, monkeypatch):
     assert given["devices"] == ("cuda:1",)
 
 
-def test_a_device_that_is_not_here_is_refused_before_anything_runs(tmp_path):
+def test_unusable_device_raises_before_any_run(tmp_path):
     (tmp_path / "tiny.toml").write_text(TINY)
     words = [str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "out"), "--device", "cuda:77"]
     done = CliRunner().invoke(main, ["benchmark", "run", *words])

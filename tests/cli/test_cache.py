@@ -17,7 +17,7 @@ def call(*words: object, exit_code: int = 0) -> str:
     return done.output
 
 
-def test_the_cache_is_listed_and_cleared(make_tree, tmp_path, monkeypatch):
+def test_cache_is_listed_and_cleared(make_tree, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     extract = ("extract", "--backbone", "glyph_vit")
     call(*extract, make_tree({"cats": 3}), "--out", tmp_path / "t")
@@ -50,10 +50,10 @@ def test_cache_lists_and_clears_banks_and_leftovers(tmp_path, monkeypatch):
     for shard in half.parent.glob("*.block"):
         os.utime(shard, (2**32, 2**32))
     features = listed["bytes"]
-    gc.collect()  # the run was in this process: its banks are read until they are forgotten
+    gc.collect()  # this process reads the banks of the run until they are collected
     freed = json.loads(call("cache", "clear", "--limit", f"{features + bank['bytes']}B", "--json"))
-    assert freed["features"] == 0, "banks go first"
-    assert [each["name"] for each in banks()] == [bank["name"]], "the one that was used last stays"
+    assert freed["features"] == 0, "banks are removed first"
+    assert [each["name"] for each in banks()] == [bank["name"]], "the most recently used one is kept"
     assert json.loads(call("cache", "clear", "--backbone", "another", "--json"))["freed"] == 0
     assert json.loads(call("cache", "clear", "--json"))["banks"] == bank["bytes"]
     assert banks() == []

@@ -1,4 +1,4 @@
-"""The command line as a whole: what every help text must have, and how errors are told."""
+"""The command line as a whole: what every help text must have, and how errors are shown."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from justright.utils.errors import JustrightError
 
 
 def every_command() -> list[tuple[str, click.Command]]:
-    """All commands and their subcommands, by what a person types."""
-    context, found = click.Context(main), []
+    """All commands and their subcommands, by name."""
+    context, result = click.Context(main), []
     for name in COMMANDS:
         command = main.get_command(context, name)
         assert command is not None
-        found.append((name, command))
+        result.append((name, command))
         if isinstance(command, click.Group):
-            found += [(f"{name} {sub}", each) for sub, each in command.commands.items()]
-    return found
+            result += [(f"{name} {sub}", each) for sub, each in command.commands.items()]
+    return result
 
 
 NAMES = [name for name, _ in every_command()]
@@ -32,7 +32,7 @@ OPTIONS = [
 
 
 def help_of(name: str) -> str:
-    """What a terminal of 80 columns shows: click leaves two of them free there, which its runner for tests does not."""
+    """The help text in a terminal of 80 columns. Click leaves two of them free, but its test runner does not."""
     done = CliRunner().invoke(main, [*name.split(), "--help"], terminal_width=78)
     assert done.exit_code == 0, done.output
     return done.output
@@ -100,15 +100,15 @@ def test_interrupt_has_its_own_exit_code(monkeypatch):
 
 
 def test_full_disk_names_the_file_and_how_to_resume():
-    said = message_of(OSError(errno.ENOSPC, "No space left on device", "/run/tuned.npy")).splitlines()
-    assert said[0] == "/run/tuned.npy cannot be written: No space left on device"
-    assert said[1].startswith("Try: free some disk space (`justright cache list`")
-    assert said[1].endswith("repeat the command: finished work is kept")
+    message = message_of(OSError(errno.ENOSPC, "No space left on device", "/run/tuned.npy")).splitlines()
+    assert message[0] == "/run/tuned.npy cannot be written: No space left on device"
+    assert message[1].startswith("Try: free some disk space (`justright cache list`")
+    assert message[1].endswith("repeat the command: finished work is kept")
 
 
 def test_size_limit_without_a_file_name_is_reported():
-    said = message_of(OSError(errno.EFBIG, "File too large"))
-    assert said.startswith("a file cannot be written: File too large\nTry: allow larger files")
+    message = message_of(OSError(errno.EFBIG, "File too large"))
+    assert message.startswith("a file cannot be written: File too large\nTry: allow larger files")
 
 
 def test_read_errors_are_named_and_no_message_is_empty():
@@ -119,13 +119,13 @@ def test_read_errors_are_named_and_no_message_is_empty():
 
 
 def completions(*words: str) -> list[str]:
-    """What bash would be offered for the last word."""
+    """The completions of the last word in bash."""
     variables = {"_JUSTRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["justright", *words])}
     done = CliRunner().invoke(main, [], prog_name="justright", env=variables | {"COMP_CWORD": str(len(words))})
     return [line.partition(",")[2] for line in done.stdout.splitlines()]
 
 
-def test_a_shell_completes_commands_options_and_their_values():
+def test_shell_completes_commands_options_and_values():
     assert completions("dis") == ["discover"]
     assert completions("data", "s") == ["show", "split"]
     assert completions("discover", "--pool-r") == ["--pool-role"]

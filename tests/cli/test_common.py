@@ -91,15 +91,15 @@ def test_engine_opens_with_its_workers(monkeypatch):
 
 
 def test_features_are_a_folder_or_an_address(tmp_path):
-    found = []
+    result = []
     features_option = click.option("--features", multiple=True, type=STORE)
-    given = click.command("given")(features_option(lambda features: found.extend(features)))
+    given = click.command("given")(features_option(lambda features: result.extend(features)))
     assert "--features FOLDER OR ADDRESS" in CliRunner().invoke(given, ["--help"]).output
     assert CliRunner().invoke(given, ["--features", str(tmp_path), "--features", "s3://bucket/x"]).exit_code == 0
-    assert found == [tmp_path, RemotePath("s3://bucket/x")]
+    assert result == [tmp_path, RemotePath("s3://bucket/x")]
 
 
-WRITTEN = {  # what commands write when their work is done; folders and addresses of stores are checked by the command
+WRITTEN = {  # outputs that are checked before a command starts; commands check stores themselves
     "audit": {"out"},
     "discover": {"out"},
     "demo": {"out"},
@@ -129,18 +129,18 @@ def every_command(group, context, above=()):
 
 def test_outputs_are_checked_at_the_start(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    found = {}
+    result = {}
     for name, command in every_command(main, click.Context(main)):
         outputs = {param.name: param for param in command.params if isinstance(param.type, Output)}
         if outputs:
-            found[name] = set(outputs)
+            result[name] = set(outputs)
         for param in outputs.values():
             ending = next(iter(param.type.endings), "")
             with pytest.raises(OSError, match="Not a directory"):
                 param.type.convert(str(tmp_path / "file" / f"x{ending}"), param, None)
             fine = str(tmp_path / "new" / "folder" / f"x{ending}")
             assert param.type.convert(fine, param, None) == Path(fine)
-    assert found == WRITTEN
+    assert result == WRITTEN
 
 
 def test_wrong_file_ending_raises(tmp_path):

@@ -120,15 +120,15 @@ def split_of(tmp_path, *words):
 
 
 def test_split_names_the_rule_for_old_classes(tmp_path):
-    found = split_of(tmp_path)
-    assert (found["old_classes"], found["new_classes"]) == (29, 30)
-    assert found["rule"] == "a random half of the classes is old"
+    value = split_of(tmp_path)
+    assert (value["old_classes"], value["new_classes"]) == (29, 30)
+    assert value["rule"] == "a random half of the classes is old"
 
 
 def test_label_group_exchanges_difficulty_and_old_classes(tmp_path):
     labels = [glyph.label for glyph in classes_of("hebrew")]
     groups = {"Hard": labels[10:12], "Medium": labels[12:15], "Easy": labels[15:]}
     (tmp_path / "split.json").write_text(json.dumps({"known_classes": labels[:10], "unknown_classes": groups}))
-    found = split_of(tmp_path, "--classes", str(tmp_path / "split.json"), "--label-group", "medium")
-    assert (found["old_classes"], found["new_classes"]) == (3, 10)
-    assert "Medium" in found["rule"]
+    value = split_of(tmp_path, "--classes", str(tmp_path / "split.json"), "--label-group", "medium")
+    assert (value["old_classes"], value["new_classes"]) == (3, 10)
+    assert "Medium" in value["rule"]

@@ -71,21 +71,21 @@ def test_settings_differ_in_selector_and_role_alone():
     assert all(spec == specs[0] for spec in specs)
 
 
-def test_the_long_demo_has_every_method_and_four_labeled_sets():
+def test_full_demo_has_every_method_and_four_labeled_sets():
     suite = demo_suite("demo-full", seed=0)
     assert {setting.method for setting in suite.settings} == set(METHODS)
     first, *others = suite.problems
     assert len(list(suite.runs_of(first))) == len(METHODS) * 6 * 3
-    for described in others:
-        problem = problem_of(described)
+    for description in others:
+        problem = problem_of(description)
         assert len(problem.pool.origins) == 40
         assert problem.own_classes == ()
         assert not problem.truth.open_for_evaluation()[1].any()
-        assert len(list(suite.runs_of(described))) == 3
+        assert len(list(suite.runs_of(description))) == 3
 
 
 @pytest.mark.usefixtures("tiny")
-def test_the_demo_shows_simple_clustering_then_own_labels_then_the_pool(tmp_path):
+def test_demo_shows_simple_clustering_then_own_labels_then_the_pool(tmp_path):
     out = tmp_path / "out"
     done = CliRunner().invoke(main, ["demo", "--seed", "11", "--out", str(out), "--json"])
     assert done.exit_code == 0, done.output
@@ -105,7 +105,7 @@ def test_the_demo_shows_simple_clustering_then_own_labels_then_the_pool(tmp_path
     assert places == sorted(places)
 
 
-def test_a_fifth_of_the_characters_of_the_demo_is_known():
+def test_a_fifth_of_the_demo_characters_is_known():
     suite = demo_suite("demo", seed=0)
     problem = problem_of(suite.problems[0])
     assert (problem.n_target_classes, len(problem.own_classes)) == (79, 16)
@@ -139,7 +139,7 @@ def test_demo_photos_do_not_reveal_their_class(tmp_path):
     assert "MIT" in (tmp_path / "ATTRIBUTION.txt").read_text()
 
 
-def test_the_demo_of_photos_tells_the_same(tmp_path, monkeypatch):
+def test_demo_of_photos_has_the_same_output(tmp_path, monkeypatch):
     def write_letters(out):
         for name, part in (("photos", range(3, 6)), ("labeled", range(3))):
             known = range(6) if name == "photos" else range(2)
@@ -164,7 +164,7 @@ def test_the_demo_of_photos_tells_the_same(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("tiny")
-def test_the_comparison_of_selectors_prints_scores_and_writes_pages(tmp_path):
+def test_selector_demo_prints_scores_and_writes_pages(tmp_path):
     out = tmp_path / "out"
     # with seed 11 each of the 20 old classes has a labeled image, though a class has only three
     done = CliRunner().invoke(main, ["demo", "--selectors", "--seed", "11", "--out", str(out), "--json"])
@@ -179,7 +179,7 @@ def test_the_comparison_of_selectors_prints_scores_and_writes_pages(tmp_path):
 
 
 @pytest.mark.usefixtures("tiny")
-def test_the_long_demo_runs_every_setting(tmp_path):
+def test_full_demo_runs_every_setting(tmp_path):
     done = CliRunner().invoke(main, ["demo", "--full", "--seed", "11", "--out", str(tmp_path / "out"), "--json"])
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)["problems"]
@@ -190,7 +190,7 @@ def test_the_long_demo_runs_every_setting(tmp_path):
     ]
 
 
-def test_a_resumed_demo_keeps_its_device(tmp_path, monkeypatch):
+def test_resumed_demo_keeps_its_device(tmp_path, monkeypatch):
     devices = []
     monkeypatch.setattr(automatic, "choose_device", lambda: automatic.Choice("abacus", "it was there"))
     monkeypatch.setattr(feature_network, "usable", lambda device: device)

@@ -23,16 +23,16 @@ from justright.runs.run_folder import RunFolder
 from justright.runs.selection import load_selection
 
 
-def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
-    out, found = run
-    assert found["k_source"] == "given"
-    assert 0 < found["scores"]["all"] <= 1
+def test_one_command_makes_clusters_and_a_report_from_folders(run):
+    out, result = run
+    assert result["k_source"] == "given"
+    assert 0 < result["scores"]["all"] <= 1
     assert (out / "report.html").exists()
     assert (out / "predictions.parquet").exists()
 
 
 def test_predictions_csv_has_class_names_and_can_be_evaluated(run, split):
-    out, found = run
+    out, result = run
     with (out / "predictions.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["path", "category", "kind", "confidence", "source"]
@@ -41,7 +41,7 @@ def test_predictions_csv_has_class_names_and_can_be_evaluated(run, split):
     assert "predictions.csv" in json.loads((out / "run.json").read_text())["files"]
     words = ["evaluate", str(out / "predictions.csv"), "--truth", str(split / "split" / "truth.parquet"), "--json"]
     done = invoke(words)
-    assert json.loads(done.stdout)["scores"]["all"] == found["scores"]["all"]
+    assert json.loads(done.stdout)["scores"]["all"] == result["scores"]["all"]
 
 
 def quick(split, out, *more) -> list[str]:
@@ -56,10 +56,10 @@ def call(split, out, *more) -> tuple[dict, str]:
 
 def test_drop_copies_removes_labeled_images_in_the_target(split, tmp_path, home):
     leaked = ["--labeled", str(split / "hebrew")]  # all images, those of the target among them
-    found, _ = call(split, tmp_path / "a", *leaked, "--drop-copies")
-    assert found["n_copies"] == 22 * 8 - 11 * 4
-    assert found["n_given"] == 0
-    assert found["categories"]["known"] == 11, "of half of the classes no other image is left"
+    result, _ = call(split, tmp_path / "a", *leaked, "--drop-copies")
+    assert result["n_copies"] == 22 * 8 - 11 * 4
+    assert result["n_given"] == 0
+    assert result["categories"]["known"] == 11, "half of the classes have no other image"
     done = invoke(quick(split, tmp_path / "b", *leaked), 1)
     assert "all 132 images of the target are labeled already" in done.output
 
@@ -97,9 +97,9 @@ def test_labeled_photos_keep_their_label(split, tmp_path, home, more):
         ("given", "known", 1.0)
     }
     assert {row["source"] for path, row in rows.items() if path not in given} == {"predicted"}
-    found = json.loads(done.stdout)
-    assert found["n_given"] == len(given)
-    assert f"{len(given)} images of the target were labeled before, and keep that label" in found["notes"]
+    result = json.loads(done.stdout)
+    assert result["n_given"] == len(given)
+    assert f"{len(given)} images of the target were labeled before, and keep that label" in result["notes"]
 
 
 def test_photo_with_two_labels_is_unlabeled_and_noted(split, tmp_path, home):
@@ -128,22 +128,22 @@ def test_labeled_sets_are_joined_without_duplicates(split, tmp_path, home):
 
 
 def test_preset_paper_is_one_option(split, tmp_path, home):
-    found, _ = call(split, tmp_path / "run", "--pool", str(split / "italic"), "--preset", "paper")
+    result, _ = call(split, tmp_path / "run", "--pool", str(split / "italic"), "--preset", "paper")
     spec = json.loads((tmp_path / "run" / "run.json").read_text())["spec"]
     assert (spec["pool_role"], spec["select_labeled"], spec["selector"]) == ("rival", True, "beta")
-    assert found["categories"]["known"] + found["categories"]["discovered"] > 22
+    assert result["categories"]["known"] + result["categories"]["discovered"] > 22
     call(split, tmp_path / "cui", "--pool", str(split / "italic"), "--preset", "paper", "--selector", "cui")
     assert json.loads((tmp_path / "cui" / "run.json").read_text())["spec"]["selector"] == "cui"
 
 
 def test_auto_explains_its_choice_and_diagnoses_once(split, tmp_path, home):
     with_auto = ("--pool", str(split / "italic"), "--selector", "auto")
-    found, _ = call(split, tmp_path / "run", *with_auto)
-    assert found["notes"][0].startswith("auto: Take ")
+    result, _ = call(split, tmp_path / "run", *with_auto)
+    assert result["notes"][0].startswith("auto: Take ")
     path = tmp_path / "run" / "diagnosis.json"
     written = path.stat().st_mtime_ns
     assert json.loads(path.read_text())["winner"] in {"own", "none", "cui", "bins", "beta"}
-    assert call(split, tmp_path / "run", *with_auto)[0]["notes"] == found["notes"]
+    assert call(split, tmp_path / "run", *with_auto)[0]["notes"] == result["notes"]
     assert path.stat().st_mtime_ns == written
     done = invoke(quick(split, tmp_path / "run", *with_auto, "--alpha", "2"), 1)
     assert "--selector auto together with --alpha" in done.output
@@ -161,9 +161,9 @@ def test_auto_is_not_diagnosed_without_own_labels(split, tmp_path, home):
     ]
     args += ["--backbone", "glyph_vit", "--method", "kmeans", "--selector", "auto", "--no-report", "--json"]
     done = invoke([*args, "--out", str(tmp_path / "run")])
-    found = json.loads(done.stdout)
-    assert "the diagnosis is not possible" in found["notes"][0]
-    assert found["categories"] == {"known": 0, "discovered": 22}
+    result = json.loads(done.stdout)
+    assert "the diagnosis is not possible" in result["notes"][0]
+    assert result["categories"] == {"known": 0, "discovered": 22}
 
 
 def test_stages_read_earlier_files_and_resume_leaves_them_unchanged(split, tmp_path, home):
@@ -181,9 +181,9 @@ def test_stages_read_earlier_files_and_resume_leaves_them_unchanged(split, tmp_p
         done = invoke(words)
     read = [word for store in stores.values() for word in ("--features", store)]
     read += ["--pool", str(split / "italic"), "--k", k, "--weights", str(weights)]
-    found, _ = call(split, tmp_path / "run", *read)
+    result, _ = call(split, tmp_path / "run", *read)
     folder = RunFolder(tmp_path / "run")
-    assert found["n_target"] == json.loads((tmp_path / "k.json").read_text())["estimates"]["mixture"]["n_categories"]
+    assert result["n_target"] == json.loads((tmp_path / "k.json").read_text())["estimates"]["mixture"]["n_categories"]
     assert folder.selection.name == folder.about["selector"] == "given"
     given = load_selection(weights)
     assert folder.selection.weighed.classes["weight"].equals(given.classes["weight"])
@@ -213,25 +213,25 @@ def test_resume_keeps_automatic_choices(split, tmp_path, home, monkeypatch):
     monkeypatch.setattr(automatic, "choose_device", chosen("cuda"))
     done = invoke(words)
     assert "Network: glyph_vit (as before)." in done.stderr
-    assert "take long" not in done.stderr, "it is said when a run begins"
+    assert "take long" not in done.stderr, "only a new run estimates its time"
 
 
 @pytest.mark.parametrize("more", [("--method", "kmeans"), ("--k", "22", "--epochs", "1", "--set", "views=2")])
 def test_without_any_label_all_categories_are_new(split, tmp_path, home, more):
     words = ["discover", "--target", str(split / "hebrew"), "--backbone", "glyph_vit", "--out", str(tmp_path / "run")]
     done = invoke([*words, *more, "--json"])
-    found = json.loads(done.stdout)
-    assert found["images"] == 22 * 8
-    assert found["categories"]["known"] == 0
-    assert 2 <= found["categories"]["discovered"] <= 22 * 4
+    result = json.loads(done.stdout)
+    assert result["images"] == 22 * 8
+    assert result["categories"]["known"] == 0
+    assert 2 <= result["categories"]["discovered"] <= 22 * 4
     assert {row["kind"] for row in rows_of(tmp_path / "run").values()} == {"discovered"}
     run = RunFolder(tmp_path / "run")
     assert "clusterings agree" in run.about["calibrated_on"]
     assert (tmp_path / "run" / "report.html").exists()
-    if found["k_source"] != "given":
-        low, high = run.count["estimates"][found["k_source"]]["interval"]
+    if result["k_source"] != "given":
+        low, high = run.count["estimates"][result["k_source"]]["interval"]
         assert low <= 22 <= high
-        assert high >= 2 * low, "without labels little is known"
+        assert high >= 2 * low, "without labels the estimate is rough"
     invoke([*words, *more, "--json"])
     for later in (
         ["predict", str(tmp_path / "run"), str(split / "italic"), "--out", str(tmp_path / "found.csv")],
@@ -292,21 +292,21 @@ def spoiled_folder(split, folder):
 
 
 def test_one_unreadable_photo_and_other_settings_in_a_second_folder(split, tmp_path, home, monkeypatch):
-    """Features are cached by then; nothing of it may end the second run."""
+    """The features are cached when the second run starts, which has to skip the same files."""
     monkeypatch.setattr("justright.data.folder.reads_heif", lambda: False)
     photos = spoiled_folder(split, tmp_path / "photos")
     options = ["--labeled", str(split / "italic"), "--target", str(photos), "--backbone", "glyph_vit", "--json"]
     for name, k in (("one", "12"), ("two", "14")):
         words = ["discover", *options, "--out", str(tmp_path / name), "--k", k, "--method", "kmeans"]
         done = invoke(words)
-        found = json.loads(done.stdout)
-        assert found["images"] == 88
+        result = json.loads(done.stdout)
+        assert result["images"] == 88
         expected = {"not_recognised": 1, "no_heif": 1, "empty": 1, "not_an_image": 1, "truncated": 1}
-        assert found["left_out"] == expected
-        assert "3 unreadable (empty.jpg, text.jpg, torn.png)" in " ".join(found["notes"])
-        assert str(tmp_path / name / "left_out.csv") in found["written"]
+        assert result["left_out"] == expected
+        assert "3 unreadable (empty.jpg, text.jpg, torn.png)" in " ".join(result["notes"])
+        assert str(tmp_path / name / "left_out.csv") in result["written"]
         assert "phone.heic" in (tmp_path / name / "report.html").read_text()
-        assert "pip install 'justright[heif]'" in " ".join(found["notes"])
+        assert "pip install 'justright[heif]'" in " ".join(result["notes"])
 
 
 def test_target_without_readable_photos_raises(split, tmp_path, home):
@@ -337,7 +337,7 @@ def no_work(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--k", "5"], "--k counts known and new categories: at least 12 here"),
         (["--k", "5000"], "--k 5,000 for 132 images of the target and 11 known classes"),
@@ -365,33 +365,33 @@ def no_work(monkeypatch):
         (["--device", "cuda:77"], "cuda:77"),
     ],
 )
-def test_invalid_options_raise_before_images_are_read(split, tmp_path, home, no_work, words, said):
+def test_invalid_options_raise_before_images_are_read(split, tmp_path, home, no_work, words, message):
     (split / "other.csv").write_text("path,class_name\nnowhere.png,aleph\n")
     if not (split / "other.features").exists():
         FeatureTable.of(np.ones((3, 9), np.float32)).write(split / "other.features")
     words = [word.replace("LETTERS", str(split)) for word in words]
     done = invoke(quick(split, tmp_path / "run", *words), 1)
-    assert said in done.output
+    assert message in done.output
     assert "Config" not in done.output
-    assert not (tmp_path / "run").exists(), "and nothing is left"
+    assert not (tmp_path / "run").exists(), "no file is left"
 
 
-def test_a_truth_needs_only_paths_and_class_names(run, split, tmp_path, home):
-    """Which classes are old is known from the run: from its labeled images."""
+def test_truth_needs_only_paths_and_class_names(run, split, tmp_path, home):
+    """Old classes are those of the labeled images of the run."""
     truth = pq.read_table(split / "split" / "truth.parquet")
     rows = list(zip(truth["path"].to_pylist(), truth["class_name"].to_pylist(), strict=True))
     lines = [f"{path},{name}\n" for path, name in [*rows, ("unreadable.png", "aleph")]]
     (tmp_path / "truth.csv").write_text("path,class_name\n" + "".join(lines), encoding="utf-8")
-    out, found = run
+    out, result = run
     done = invoke(["evaluate", str(out), "--truth", str(tmp_path / "truth.csv"), "--json"])
-    assert json.loads(done.stdout)["scores"] == found["scores"]
+    assert json.loads(done.stdout)["scores"] == result["scores"]
     done = CliRunner().invoke(main, ["evaluate", str(out), "--truth", str(tmp_path / "truth.csv")])
     assert "1 images of the truth are not in the run" in done.stderr
     done = invoke(["evaluate", f"{out}/predictions.csv", "--truth", str(tmp_path / "truth.csv")], 1)
     assert "has no column is_old" in done.output
     assert "the folder of a run" in done.output
     again, _ = call(split, tmp_path / "run", "--truth", str(tmp_path / "truth.csv"))
-    assert again["scores"]["n_old"] == found["scores"]["n_old"] > 0
+    assert again["scores"]["n_old"] == result["scores"]["n_old"] > 0
     assert pq.read_table(tmp_path / "run" / "truth.parquet").column_names == ["path", "class_name", "is_old"]
 
 
@@ -466,12 +466,12 @@ def test_confirmed_labels_stay_in_later_rounds(split, tmp_path, home):
     assert len(set(confirmed.values())) == 5
     old = set(open_images(labeled).classes.values())
     for number in (2, 3):
-        found = next_round(tmp_path / str(number), tmp_path / "reviewed.parquet", photos)
+        result = next_round(tmp_path / str(number), tmp_path / "reviewed.parquet", photos)
         rows = rows_of(tmp_path / str(number))
         assert {path: rows[path]["category"] for path in confirmed} == confirmed
         assert {(rows[path]["source"], rows[path]["confidence"]) for path in confirmed} == {("given", "1")}
         names = [each.name for each in RunFolder(tmp_path / str(number)).predictions.categories]
-        assert len(set(names)) == len(names), "a class that kept its name is not met again as a new cluster"
-        assert old | set(confirmed.values()) <= set(names[: found["categories"]["known"]])
-        assert found["n_target"] == max(first["n_target"], len(old | set(confirmed.values())))
+        assert len(set(names)) == len(names), "a class that kept its name is no new cluster too"
+        assert old | set(confirmed.values()) <= set(names[: result["categories"]["known"]])
+        assert result["n_target"] == max(first["n_target"], len(old | set(confirmed.values())))
         confirmed |= reviewed_and_exported(tmp_path / str(number), 2, tmp_path / "reviewed.parquet")

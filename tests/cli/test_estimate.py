@@ -44,26 +44,26 @@ def test_labels_of_the_target_change_nothing(stores):
     words = ("--max-k", 20, "--json", "--no-interval")
     seen = [run(stores / "labeled", "--target", stores / name, *words).stdout for name in ("target", "blind")]
     assert seen[0] == seen[1]
-    found = json.loads(seen[0])
-    assert found["labeled_classes"] == 4
-    assert list(found["estimates"]) == list(COUNTERS)
-    assert {found["estimates"][name]["n_categories"] for name in ("combined", "mixture")} == {8}
+    result = json.loads(seen[0])
+    assert result["labeled_classes"] == 4
+    assert list(result["estimates"]) == list(COUNTERS)
+    assert {result["estimates"][name]["n_categories"] for name in ("combined", "mixture")} == {8}
 
 
 def test_classes_of_other_kinds_are_not_counted(stores):
     words = (stores / "labeled", "--target", stores / "other", "--other-kinds", "--json")
-    found = json.loads(run(*words).stdout)
-    assert list(found["estimates"]) == ["combined", "mixture", "spread"]
-    low, high = found["estimates"]["combined"]["interval"]
+    result = json.loads(run(*words).stdout)
+    assert list(result["estimates"]) == ["combined", "mixture", "spread"]
+    low, high = result["estimates"]["combined"]["interval"]
     assert low <= 4 <= high
-    assert (found["labeled_classes"], found["images"]) == (0, 120)
+    assert (result["labeled_classes"], result["images"]) == (0, 120)
 
 
-def test_the_choices_are_those_of_the_library():
+def test_choices_are_those_of_the_library():
     assert list(COUNTERS) == list(COUNTER_CLASSES)
 
 
-def test_the_estimates_go_to_a_file(stores):
+def test_estimates_are_written_to_a_file(stores):
     done = run(
         stores / "labeled",
         "--target",
@@ -86,19 +86,19 @@ def test_store_without_labels_raises(stores):
 
 
 @pytest.mark.parametrize(
-    ("estimates", "intervals", "said"),
+    ("estimates", "intervals", "message"),
     [
         ({"mixture": 7}, {"mixture": (6, 8)}, ""),
         ({"combined": 9, "mixture": 7, "spread": 12}, {}, "K = 9; the others 7 to 12."),
         ({"combined": 9, "spread": 9}, {"combined": (8, 12)}, "K = 9, 90 % interval 8 to 12; all others 9."),
     ],
 )
-def test_the_answer_is_a_sentence(estimates, intervals, said):
-    assert answer(estimates, intervals) == said
+def test_answer_is_a_sentence(estimates, intervals, message):
+    assert answer(estimates, intervals) == message
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--counter", "mixture", "--max-k", 20], "--max-k is for labeled-search and combined, not for mixture"),
         (
@@ -109,24 +109,24 @@ def test_the_answer_is_a_sentence(estimates, intervals, said):
         (["--figure", "k.png"], "a name that ends in .svg"),
     ],
 )
-def test_invalid_options_raise_before_counting(stores, monkeypatch, words, said):
+def test_invalid_options_raise_before_counting(stores, monkeypatch, words, message):
     for counter in COUNTER_CLASSES.values():
         monkeypatch.setattr(counter, "fit", lambda *_, **__: pytest.fail("counting has begun"))
     done = run(stores / "labeled", "--target", stores / "target", *words)
     assert done.exit_code != 0
-    assert said in done.output
+    assert message in done.output
 
 
 def test_estimate_without_labels_has_a_wide_interval(stores):
     done = run("--target", stores / "target", "--json")
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert set(found["estimates"]) == {"combined", "spread"}
-    low, high = found["estimates"]["combined"]["interval"]
+    result = json.loads(done.stdout)
+    assert set(result["estimates"]) == {"combined", "spread"}
+    low, high = result["estimates"]["combined"]["interval"]
     assert low <= 8 <= high
     assert high >= 2 * low
-    assert found["labeled_classes"] == 0
-    for more, said in ((("--other-kinds",), "--other-kinds"), (("--counter", "mixture"), "--counter mixture")):
+    assert result["labeled_classes"] == 0
+    for more, message in ((("--other-kinds",), "--other-kinds"), (("--counter", "mixture"), "--counter mixture")):
         done = run("--target", stores / "target", *more)
         assert done.exit_code == 2
-        assert f"{said} needs LABELED" in done.output
+        assert f"{message} needs LABELED" in done.output

@@ -70,7 +70,7 @@ def test_user_errors_show_one_message(files, tmp_path):
     assert "Traceback" not in done.output
 
 
-def test_given_labels_are_not_scored(tmp_path):
+def test_images_with_given_labels_are_not_scored(tmp_path):
     (tmp_path / "p.csv").write_text("path,category,source\na,cat,given\nb,cat,predicted\nc,new-001,predicted\n")
     (tmp_path / "t.csv").write_text("path,class_name,is_old\na,dog,1\nb,cat,1\nc,emu,0\n")
     done = CliRunner().invoke(main, ["evaluate", str(tmp_path / "p.csv"), "--truth", str(tmp_path / "t.csv")])

@@ -30,7 +30,7 @@ def test_help_lists_every_format():
     assert all(name in text for name in FORMATS)
 
 
-def test_export_says_how_the_tool_finds_the_images(run, tmp_path):
+def test_export_explains_how_the_tool_gets_the_images(run, tmp_path):
     done = call("export", run, "--to", "coco", "--out", tmp_path / "coco")
     assert done.exit_code == 0, done.output
     assert "180 images, 180 with a label, as coco" in done.output
@@ -39,14 +39,14 @@ def test_export_says_how_the_tool_finds_the_images(run, tmp_path):
     assert (value["images"], value["to"]) == (180, "csv")
 
 
-def test_an_export_leaves_a_run_without_a_review_as_it_was(run, tmp_path):
+def test_export_does_not_change_a_run_without_a_review(run, tmp_path):
     before = sorted(run.rglob("*"))
     assert call("export", run, "--to", "csv", "--out", tmp_path / "l.csv").exit_code == 0
     assert sorted(run.rglob("*")) == before
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--to", "csv", "--out", "labels"], "does not end in .csv"),
         (["--to", "csv", "--out", "l.csv", "--copy"], "holds no images"),
@@ -54,13 +54,13 @@ def test_an_export_leaves_a_run_without_a_review_as_it_was(run, tmp_path):
         (["--to", "coco", "--out", "{run}"], "is not empty"),
     ],
 )
-def test_exports_that_cannot_be_written_are_refused(run, words, said):
+def test_invalid_exports_raise(run, words, message):
     done = call("export", run, *[word.format(run=run) for word in words])
     assert done.exit_code != 0
-    assert said in done.output
+    assert message in done.output
 
 
-def test_an_import_says_what_changed_and_who_did_it(tmp_path):
+def test_import_prints_what_changed_and_records_the_reviewer(tmp_path):
     run = make_run(tmp_path / "run", per_class=8).path
     (tmp_path / "one.csv").write_text(f"path,category\n{NAME},gamma\n")
     done = call("review", run, "--import", tmp_path / "one.csv", "--reviewer", "anna", "--json")
@@ -74,7 +74,7 @@ def test_an_import_says_what_changed_and_who_did_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--from", "csv"], "--from needs --import"),
         (["--import", "{file}", "--export", "x.csv"], "exclude each other"),
@@ -84,16 +84,16 @@ def test_an_import_says_what_changed_and_who_did_it(tmp_path):
         (["--import", "{odd}"], "is unclear"),
     ],
 )
-def test_imports_that_cannot_be_done_are_refused(run, tmp_path, words, said):
+def test_invalid_imports_raise(run, tmp_path, words, message):
     (tmp_path / "one.csv").write_text(f"path,category\n{NAME},gamma\n")
     (tmp_path / "one.txt").write_text("")
     done = call("review", run, *[word.format(file=tmp_path / "one.csv", odd=tmp_path / "one.txt") for word in words])
     assert done.exit_code != 0
-    assert said in done.output
+    assert message in done.output
     assert not (run / "review").exists()
 
 
-def test_without_a_name_of_the_user_the_reviewer_is_asked_for(run, tmp_path, monkeypatch):
+def test_import_without_a_user_name_needs_a_reviewer(run, tmp_path, monkeypatch):
     def nobody():
         raise KeyError("no name")
 

@@ -1,4 +1,4 @@
-"""`justright extract` as a person meets it."""
+"""`justright extract` on the command line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def call(checkpoint):
     return call
 
 
-def test_a_folder_becomes_a_table(call, make_tree, tmp_path):
+def test_features_of_a_folder_become_a_table(call, make_tree, tmp_path):
     photos = make_tree({"cats": 3, "dogs": 2})
     out = tmp_path / "features"
     assert "test_vit: 5 x 64 float32" in call("extract", photos, "--out", out)
@@ -78,18 +78,18 @@ def test_other_features_are_replaced_only_with_overwrite(call, make_tree, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["nowhere"], "no such file or folder: nowhere"),
         (["{photos}", "--device", "abacus"], "the device 'abacus' cannot be used"),
     ],
 )
-def test_user_errors_show_one_message(call, make_tree, tmp_path, words, said):
+def test_user_errors_show_one_message(call, make_tree, tmp_path, words, message):
     photos = make_tree({"cats": 1})
     words = [word.format(photos=photos) for word in words]
     text = call("extract", *words, "--out", tmp_path / "t", exit_code=1)
     assert text.startswith("Error: ")
-    assert said in text
+    assert message in text
     assert "Traceback" not in text
 
 
@@ -135,9 +135,9 @@ def test_interrupt_keeps_finished_files(call, make_tree, tmp_path, monkeypatch):
 
 
 def test_help_lists_every_backbone(call):
-    said = call("extract", "--help")
+    message = call("extract", "--help")
     for name in BACKBONES:
-        assert f"\n  {name} " in said
+        assert f"\n  {name} " in message
 
 
 @pytest.mark.usefixtures("forked_workers")
@@ -145,7 +145,7 @@ def test_another_engine_and_an_address_give_the_same_features(call, make_tree, t
     photos = make_tree({"cats": 3, "dogs": 2})
     call("extract", photos, "--out", tmp_path / "here", "--no-cache")
     there = f"memory://{tmp_path.name}/features"
-    said = call("extract", photos, "--out", there, "--engine", "processes", "--workers", 1, "--no-cache")
-    assert f"written to {there}" in said
+    message = call("extract", photos, "--out", there, "--engine", "processes", "--workers", 1, "--no-cache")
+    assert f"written to {there}" in message
     tables = FeatureTable.open(tmp_path / "here"), FeatureTable.open(there)
     assert tables[0].features.tobytes() == np.asarray(tables[1].features).tobytes()

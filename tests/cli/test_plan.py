@@ -29,15 +29,15 @@ def planned(*words):
 
 
 def test_sources_are_counted(split):
-    found = json.loads(
+    result = json.loads(
         planned("--target", str(split / "split" / "target.parquet"), "--labeled", str(split / "italic"), "--json")
     )
-    assert found["work"]["n_target"] > 100
-    assert found["work"]["n_labeled"] == 3 * found["work"]["n_classes"] > 0
+    assert result["work"]["n_target"] > 100
+    assert result["work"]["n_labeled"] == 3 * result["work"]["n_classes"] > 0
 
 
 def test_text_output_has_a_table_and_cheaper_options():
-    said = planned("--target", "1_000_000", "--labeled", "1000", "--classes", "10", "--set", "views=4")
+    message = planned("--target", "1_000_000", "--labeled", "1000", "--classes", "10", "--set", "views=4")
     for word in (
         "extract",
         "estimate",
@@ -48,8 +48,8 @@ def test_text_output_has_a_table_and_cheaper_options():
         "1,000,000 images",
         "--set views=2",
     ):
-        assert word in said
-    assert "Rates: " in said
+        assert word in message
+    assert "Rates: " in message
 
 
 def test_disk_and_time_grow_linearly():
@@ -112,9 +112,9 @@ def test_plan_and_discover_estimate_the_same_steps(split, tmp_path, monkeypatch)
     options += ["--held-out", "0.3", "--set", "batch_size=16", "--set", "views=2", "--device", "cpu"]
     monkeypatch.setattr(CostPlan, "message", keep_steps)
     invoke(["discover", *options, "--out", str(tmp_path / "run"), "--no-report"])
-    found = json.loads(planned(*options, "--json"))
-    assert found["steps"] == steps[0]
-    assert set(found["steps"]) == {"heads", ""}
+    result = json.loads(planned(*options, "--json"))
+    assert result["steps"] == steps[0]
+    assert set(result["steps"]) == {"heads", ""}
 
 
 def test_several_processes_share_only_the_training():

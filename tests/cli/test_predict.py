@@ -29,7 +29,7 @@ def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monke
     assert len(rows) == 22 * 8
     kinds = [row["kind"] for row in rows]
     assert set(kinds) <= {"known", "discovered", "neither"}
-    assert 0.05 < kinds.count("neither") / len(kinds) < 0.2, "about the share that was discover_words for"
+    assert 0.05 < kinds.count("neither") / len(kinds) < 0.2, "about the share of --neither"
     assert all(0 < float(row["confidence"]) <= 1 for row in rows)
     assert network.stat().st_size > 100_000
 
@@ -44,8 +44,10 @@ def test_predict_prints_expected_number_of_right_images(run, split, tmp_path, mo
     assert 0 < len(sure) < len(rows)
     assert (expected["n"], expected["expected"]) == (len(sure), pytest.approx(sum(sure), abs=1))
     last = CliRunner().invoke(main, args).stdout.strip().splitlines()[-1]
-    said = f"We expect {expected['low']} to {expected['high']} of {len(sure)} other images to be right (90 % interval)."
-    assert last.endswith(said)
+    message = (
+        f"We expect {expected['low']} to {expected['high']} of {len(sure)} other images to be right (90 % interval)."
+    )
+    assert last.endswith(message)
 
 
 def test_skipped_files_are_counted(run, split, tmp_path, monkeypatch):
@@ -59,8 +61,8 @@ def test_skipped_files_are_counted(run, split, tmp_path, monkeypatch):
     text = " ".join(done.output.split())
     assert "1 file was skipped: 1 not recognized by name (notes.txt)" in text
     assert "1 unreadable left out" in text
-    found = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
-    assert (found["images"], found["unreadable"], found["not recognised by name"]) == (22 * 8, 1, 1)
+    result = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
+    assert (result["images"], result["unreadable"], result["not recognised by name"]) == (22 * 8, 1, 1)
 
 
 def test_folder_without_a_run_raises(tmp_path):
@@ -73,7 +75,7 @@ def test_invalid_options_raise_before_images_are_read(run, split, tmp_path, monk
     monkeypatch.setattr("justright.features.backbone.load_backbone", lambda *_, **__: pytest.fail("work has begun"))
     (tmp_path / "file").write_text("in the way")
     out, _ = run
-    for words, said in (
+    for words, message in (
         ([str(out), "--out", str(tmp_path / "p.xlsx")], "a name that ends in .csv, .parquet"),
         ([str(out), "--out", str(tmp_path / "file" / "p.csv")], "Not a directory"),
         ([str(tmp_path), "--out", str(tmp_path / "p.csv")], "does not describe a model"),
@@ -81,7 +83,7 @@ def test_invalid_options_raise_before_images_are_read(run, split, tmp_path, monk
     ):
         done = CliRunner().invoke(main, ["predict", *words[:1], str(split / "hebrew"), *words[1:]])
         assert done.exit_code != 0
-        assert said in done.output
+        assert message in done.output
 
 
 def test_labeled_image_keeps_its_label(run, split, tmp_path, monkeypatch):
@@ -91,9 +93,9 @@ def test_labeled_image_keeps_its_label(run, split, tmp_path, monkeypatch):
     labeled = open_images(split / "split" / "labeled.parquet")
     given = dict(zip(labeled.content_ids(), labeled.table["class_name"].to_pylist(), strict=True))
     rows = pq.read_table(tmp_path / "p.parquet").to_pylist()
-    found = {row["id"]: row for row in rows if row["source"] == "given"}
-    assert {name: row["category"] for name, row in found.items()} == given
-    assert {(row["kind"], row["confidence"]) for row in found.values()} == {("known", 1.0)}
+    result = {row["id"]: row for row in rows if row["source"] == "given"}
+    assert {name: row["category"] for name, row in result.items()} == given
+    assert {(row["kind"], row["confidence"]) for row in result.values()} == {("known", 1.0)}
 
 
 def of_images(file):
@@ -104,7 +106,7 @@ def of_images(file):
 
 @pytest.mark.parametrize("how", [("cms",), ("simgcd", "--seeds", "2")], ids=["a tree of clusters", "a vote"])
 def test_predict_keeps_run_results_and_classifies_new_images(how, split, tmp_path, monkeypatch):
-    """Of both, the model alone would put some elsewhere; moved files are known by their content."""
+    """The model alone would classify some of both differently. Moved files are recognized by their content."""
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     run, moved = tmp_path / "run", tmp_path / "moved"
     shutil.copytree(split / "hebrew", moved)
@@ -112,13 +114,13 @@ def test_predict_keeps_run_results_and_classifies_new_images(how, split, tmp_pat
     Image.new("RGB", (32, 32), "white").save(moved / "more" / "new.png")
     call(*discover_words(split, run), "--method", *how)
     call("predict", run, moved, "--out", tmp_path / "p.parquet")
-    before, found = of_images(run / "predictions.parquet"), of_images(tmp_path / "p.parquet")
-    assert {path: found[path] for path in before} == before
-    assert len(found) == 22 * 8 + 1
+    before, result = of_images(run / "predictions.parquet"), of_images(tmp_path / "p.parquet")
+    assert {path: result[path] for path in before} == before
+    assert len(result) == 22 * 8 + 1
     for name in ("model.json", "model.safetensors"):
         (tmp_path / "copied").mkdir(exist_ok=True)
         shutil.copyfile(run / name, tmp_path / "copied" / name)
     call("predict", tmp_path / "copied", moved, "--out", tmp_path / "alone.parquet")
     alone = of_images(tmp_path / "alone.parquet")
     assert {path: alone[path] for path in before} != before
-    assert alone["more/new.png"] == found["more/new.png"]
+    assert alone["more/new.png"] == result["more/new.png"]

@@ -31,21 +31,21 @@ def test_one_run_gets_its_page(runs):
 def test_several_runs_are_compared(runs, tmp_path):
     done = run(runs / "beta", runs / "none", "--out", tmp_path / "compare.html", "--json")
     assert done.exit_code == 0, done.output
-    said = json.loads(done.stdout)
-    assert said["written"] == str(tmp_path / "compare.html")
-    assert said["bytes"] == (tmp_path / "compare.html").stat().st_size
-    assert set(said["runs"]) == {"beta", "none"}
-    assert said["changes"]["beta"][0]["group"] == "all"
-    assert "verdict" in said["changes"]["beta"][0]
-    [pair] = said["agreement"]
+    message = json.loads(done.stdout)
+    assert message["written"] == str(tmp_path / "compare.html")
+    assert message["bytes"] == (tmp_path / "compare.html").stat().st_size
+    assert set(message["runs"]) == {"beta", "none"}
+    assert message["changes"]["beta"][0]["group"] == "all"
+    assert "verdict" in message["changes"]["beta"][0]
+    [pair] = message["agreement"]
     assert pair["runs"] == ["beta", "none"]
     assert 0 < pair["share_in_matching_categories"] <= 1
 
 
 def test_json_has_key_figures(runs, tmp_path):
-    said = json.loads(run(runs / "beta", "--out", tmp_path / "r.html", "--json").stdout)
-    assert said["k_source"] == "given"
-    assert said["scores"]["all"] == json.loads((runs / "beta" / "scores.json").read_text())["all"]
+    message = json.loads(run(runs / "beta", "--out", tmp_path / "r.html", "--json").stdout)
+    assert message["k_source"] == "given"
+    assert message["scores"]["all"] == json.loads((runs / "beta" / "scores.json").read_text())["all"]
 
 
 @pytest.mark.parametrize("words", [("nowhere",), (".",), ()])

@@ -41,25 +41,25 @@ def invoke(*arguments):
 def test_labels_are_exported_without_a_server(run, tmp_path, name, form, written):
     result = invoke(run, "--export", tmp_path / name, *(["--as", form] if form else []), "--json")
     assert result.exit_code == 0, result.output
-    said = json.loads(result.output)
-    assert said["as"] == written
+    message = json.loads(result.output)
+    assert message["as"] == written
     assert (tmp_path / name).exists()
-    assert said["images"] > 0
+    assert message["images"] > 0
 
 
-def test_the_labeled_set_takes_a_name(run, tmp_path):
+def test_labeled_set_takes_a_name(run, tmp_path):
     assert invoke(run, "--export", tmp_path / "l.parquet", "--as", "labeled", "--name", "mine").exit_code == 0
     assert open_images(tmp_path / "l.parquet").datasets == ["mine"]
 
 
-def test_an_export_leaves_the_run_as_it_was(run, tmp_path):
+def test_export_does_not_change_the_run(run, tmp_path):
     before = sorted(run.rglob("*"))
     assert invoke(run, "--export", tmp_path / "a.csv").exit_code == 0
     assert sorted(run.rglob("*")) == before
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--all"], "need --export"),
         (["--export", "x.odd"], "Add --as"),
@@ -71,29 +71,29 @@ def test_an_export_leaves_the_run_as_it_was(run, tmp_path):
         (["--host", "", "--port", "0"], "the host is empty"),
     ],
 )
-def test_what_cannot_be_done_is_said(run, arguments, said):
+def test_invalid_options_are_explained(run, arguments, message):
     result = invoke(run, *arguments)
     assert result.exit_code != 0
-    assert said in result.output
+    assert message in result.output
 
 
-def test_a_folder_without_a_run_is_refused(tmp_path):
+def test_folder_without_a_run_raises(tmp_path):
     assert "does not hold a run" in invoke(tmp_path).output
 
 
-def test_it_prints_where_it_is_and_ends_cleanly(run):
+def test_server_prints_its_address_and_stops_cleanly(run):
     command = [sys.executable, "-m", "justright", "review", str(run), "--port", "0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         text = "".join(process.stdout.readline() for _ in range(4))
-        said = json.loads(text)
-        assert said["url"].startswith(f"http://127.0.0.1:{said['port']}/")
+        message = json.loads(text)
+        assert message["url"].startswith(f"http://127.0.0.1:{message['port']}/")
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=20)
         assert process.returncode in (0, 130)
         assert "Traceback" not in errors
 
 
-def test_a_host_that_others_can_reach_is_warned_about(run):
+def test_host_that_others_can_reach_warns(run):
     command = [sys.executable, "-m", "justright", "review", str(run), "--port", "0", "--host", "0.0.0.0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdout.readline()

@@ -44,37 +44,37 @@ def test_json_has_every_number(run, capsys):
 
 
 def test_empty_category_is_not_in_use(run, capsys, monkeypatch):
-    found = run.predictions
-    in_two = replace(found, cluster=np.arange(len(found)) % 2)
+    record = run.predictions
+    in_two = replace(record, cluster=np.arange(len(record)) % 2)
     monkeypatch.setattr(RunFolder, "predictions", in_two)
     show_result(Terminal(as_json=True), Result(RunFolder.open(run.path)), with_report=False)
     value = json.loads(capsys.readouterr().out)
-    assert (value["n_categories"], value["n_used"]) == (len(found.categories), 2)
+    assert (value["n_categories"], value["n_used"]) == (len(record.categories), 2)
 
 
 def test_text_has_counts_and_the_next_step(run, capsys):
     show_result(Terminal(), Result(run), with_report=False)
-    said = capsys.readouterr().out
-    assert f"{len(run.target)} images of the target" in said
-    assert str(run.scores) in said
-    assert "Note: one note." in said
+    message = capsys.readouterr().out
+    assert f"{len(run.target)} images of the target" in message
+    assert str(run.scores) in message
+    assert "Note: one note." in message
     expected = run.about["expected_right"]
-    assert f"We expect {expected['low']} to {expected['high']} of {len(run.target)} images to be right" in said
-    assert "Confidence rests on 9 images." in said
-    assert f"justright review {run.path}" in said
+    assert f"We expect {expected['low']} to {expected['high']} of {len(run.target)} images to be right" in message
+    assert "Confidence rests on 9 images." in message
+    assert f"justright review {run.path}" in message
 
 
 def test_report_is_written_if_requested(run, capsys, monkeypatch):
-    asked_for = []
-    monkeypatch.setattr(run_report, "write_report", lambda run, out: asked_for.append(run) or out)
+    requested = []
+    monkeypatch.setattr(run_report, "write_report", lambda run, out: requested.append(run) or out)
     show_result(Terminal(as_json=True), Result(run))
     assert json.loads(capsys.readouterr().out)["written"][3] == str(run.path / "report.html")
-    assert asked_for == [run]
+    assert requested == [run]
 
 
 def test_scores_come_with_backbone_source_of_k_seed_and_interval(run, capsys):
     show_result(Terminal(), Result(run), with_report=False)
-    said = " ".join(capsys.readouterr().out.split())
+    message = " ".join(capsys.readouterr().out.split())
     low, high = run.scores.to_dict()["intervals"]["all"]
     for words in (
         f"K of the target: 24 ({run.about['k_source']})",
@@ -83,7 +83,7 @@ def test_scores_come_with_backbone_source_of_k_seed_and_interval(run, capsys):
         f"{100 * low:.1f}",
         f"{100 * high:.1f}",
     ):
-        assert words in said
+        assert words in message
     show_result(Terminal(as_json=True), Result(run), with_report=False)
     value = json.loads(capsys.readouterr().out)
     assert {"n_target", "k_source", "backbone", "seed", "scores"} <= value.keys()
@@ -93,6 +93,6 @@ def test_scores_come_with_backbone_source_of_k_seed_and_interval(run, capsys):
 def test_answer_of_the_method_has_no_expected_number(run, capsys):
     run.save_about(run.about | {"answer": "method", "expected_right": None})
     show_result(Terminal(), Result(RunFolder.open(run.path)), with_report=False)
-    said = capsys.readouterr().out
-    assert "expect" not in said
-    assert "Confidence rests on 9 images." in said
+    message = capsys.readouterr().out
+    assert "expect" not in message
+    assert "Confidence rests on 9 images." in message

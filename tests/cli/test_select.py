@@ -1,4 +1,4 @@
-"""`justright select` as a person meets it."""
+"""`justright select` on the command line."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ BINS = ("--selector", "bins", "--n-clusters", 6, "--no-discard")
         ("--selector", "cui", "--n-clusters", 6, "--n-classes", 4),
     ],
 )
-def test_weights_go_to_a_file_and_come_back(call, stores, words):
+def test_saved_weights_are_loaded_again(call, stores, words):
     out = stores / "weights.parquet"
     done = call(*words, "--out", out)
     assert "all" in done.stdout
@@ -114,8 +114,8 @@ def test_target_labels_do_not_reach_the_weights(call, stores, words):
 
 
 def test_json_has_everything(call, stores):
-    asked = ("--stability", 5, "--diagnose", stores / "birds", "--draws", 2, "--json", "--out", stores / "w.parquet")
-    done = call(*BINS, *asked)
+    options = ("--stability", 5, "--diagnose", stores / "birds", "--draws", 2, "--json", "--out", stores / "w.parquet")
+    done = call(*BINS, *options)
     value = json.loads(done.stdout)
     assert value["selector"] == "bins"
     assert [row["dataset"] for row in value["sources"]] == ["birds", "pets", "all"]
@@ -128,8 +128,8 @@ def test_json_has_everything(call, stores):
 
 def test_text_has_counts_and_verdict(call, stores):
     done = call(*BETA, "--stability", 3, "--n-clusters", 6, "--diagnose", stores / "birds", "--draws", 2)
-    for said in ("birds", "most similarity", "always kept", "Take "):
-        assert said in done.stdout
+    for message in ("birds", "most similarity", "always kept", "Take "):
+        assert message in done.stdout
     assert "Linear discriminants" in done.stdout
 
 
@@ -161,7 +161,7 @@ def test_page_shows_images_of_the_feature_source(call, stores, make_tree):
 
 
 @pytest.mark.parametrize(
-    ("words", "options", "said"),
+    ("words", "options", "message"),
     [
         (("--selector", "bins"), {}, "--n-clusters K"),
         (("--selector", "bins", "--n-clusters", 6, "--alpha", 2), {}, "--alpha belongs to beta"),
@@ -180,14 +180,14 @@ def test_page_shows_images_of_the_feature_source(call, stores, make_tree):
         (("--diagnose", "birds"), {}, "--diagnose without --n-clusters"),
     ],
 )
-def test_user_errors_show_one_message(call, stores, words, options, said):
+def test_user_errors_show_one_message(call, stores, words, options, message):
     FeatureTable.of(np.zeros((0, 8), np.float32)).write(stores / "empty")
     FeatureTable.of(np.ones((3, 9), np.float32)).write(stores / "wide")
     FeatureTable.of(np.full((3, 8), np.nan, np.float32)).write(stores / "nan")
     FeatureTable.of(np.ones((3, 8), np.float32), label=np.zeros(3, int)).write(stores / "one")
     done = call("--out", stores / "w.parquet", *words, **options, exit_code=1)
     assert done.output.count("Error: ") == 1
-    assert said in done.output
+    assert message in done.output
     assert "Traceback" not in done.output
     assert not (stores / "w.parquet").exists()
 
@@ -220,7 +220,7 @@ def test_file_without_weights_raises(stores):
         load_selection(stores / "nothing.parquet")
 
 
-def test_the_official_preset(call, stores):
+def test_official_preset_bounds_the_weights(call, stores):
     call("--preset", "official", "--out", stores / "w.parquet")
     weight = load_selection(stores / "w.parquet").sample_weight
     assert weight.min() >= 0.01
@@ -256,18 +256,18 @@ FAR = (
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_nearly_zero_weights_warn_once_with_options(stores, more):
-    """In a process of its own, where nothing stands between what the library logs and the person."""
+    """In a separate process, where no test captures the log."""
     stored = [str(stores / name) for name in ("birds", "pets", "target")]
     words = ["select", *stored[:2], "--target", stored[2], *map(str, FAR), *more]
     done = Program(*words).end()
     assert done.code == 0, done.err
     assert "below" not in done.out
-    told = [line for line in done.err.splitlines() if "below" in line]
+    notes = [line for line in done.err.splitlines() if "below" in line]
     advice = "try --domain affine or --normalize mean (in Python domain='affine' or normalize='mean')"
-    assert told == [f"Note: 100% of the weights are below 0.001: labels will hardly count; {advice}."]
+    assert notes == [f"Note: 100% of the weights are below 0.001: labels will hardly count; {advice}."]
     if more:
         assert json.loads(done.out)["selector"] == "beta"
-        assert done.err.splitlines() == told
+        assert done.err.splitlines() == notes
 
 
 def test_library_warns_once(stores, caplog):
@@ -287,13 +287,13 @@ def test_stores_are_read_from_an_address(call, stores, tmp_path, monkeypatch):
     here = json.loads(call(*words[:-5], "--json", pools=("birds",)).stdout)
     done = CliRunner().invoke(main, ["select", f"{there}/birds", "--target", f"{there}/target", *words])
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert found["request"]["pool"] == f"{there}/birds"
-    assert found["classes"] == here["classes"]
+    result = json.loads(done.stdout)
+    assert result["request"]["pool"] == f"{there}/birds"
+    assert result["classes"] == here["classes"]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--diagnose", "birds"), "--diagnose without --n-clusters"),
         (("--diagnose", "wide", "--n-clusters", 6), "do not belong together"),
@@ -303,9 +303,9 @@ def test_stores_are_read_from_an_address(call, stores, tmp_path, monkeypatch):
         (("--selector", "beta", "--threshold", 1, "--normalize", "max"), "threshold=1 together with"),
     ],
 )
-def test_invalid_options_raise_before_selection(call, stores, monkeypatch, words, said):
+def test_invalid_options_raise_before_selection(call, stores, monkeypatch, words, message):
     monkeypatch.setattr(Selector, "fit_stream", lambda *_, **__: pytest.fail("selecting has begun"))
     monkeypatch.chdir(stores)
     wide = FeatureTable.of(np.ones((3, 9), np.float32), label=np.zeros(3, int))
     FeatureTable(wide.features, wide.index, replace(wide.header, backbone={"name": "another"})).write(stores / "wide")
-    assert said in call(*words, exit_code=1).output
+    assert message in call(*words, exit_code=1).output

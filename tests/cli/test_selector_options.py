@@ -22,11 +22,11 @@ from justright.utils.settings import at_least, setting
 
 @click.command(cls=SelectorCommand, more={AUTO: "takes the best"})
 def tell(selector, preset, selector_params=None):
-    """Tell what was given."""
+    """Print the options."""
     click.echo([selector, selector_params])
 
 
-def said(*words, exit_code=0):
+def message(*words, exit_code=0):
     done = CliRunner().invoke(tell, words)
     assert done.exit_code == exit_code, done.output
     return done.output
@@ -65,24 +65,24 @@ def test_every_parameter_of_every_selector_is_an_option_with_help():
 def test_values_have_the_types_of_the_parameters():
     words = ("--reduction", "0.5", "--weight-range", "0.1", "2", "--no-discard", "--n-clusters", "3", "--domain", "raw")
     given = {"n_clusters": 3, "discard": False, "reduction": 0.5, "domain": "raw", "weight_range": (0.1, 2.0)}
-    assert literal_eval(said(*words)) == [None, given]
-    assert said("--reduction", "median") == "[None, {'reduction': 'median'}]\n"
-    assert said("--selector", "bins") == "['bins', None]\n"
+    assert literal_eval(message(*words)) == [None, given]
+    assert message("--reduction", "median") == "[None, {'reduction': 'median'}]\n"
+    assert message("--selector", "bins") == "['bins', None]\n"
 
 
 @pytest.mark.parametrize(
     "words", [("--reduction", "7"), ("--n-clusters", "1"), ("--share", "2"), ("--alpha", "x"), ("--selector", "magic")]
 )
 def test_values_out_of_range_raise(words):
-    assert f"Invalid value for '{words[0]}'" in said(*words, exit_code=2)
+    assert f"Invalid value for '{words[0]}'" in message(*words, exit_code=2)
 
 
 def test_added_selector_has_name_options_and_help(added):
-    assert said("--selector", "added", "--n-best", "5", "--is-strict", "--word", "a b") == (
+    assert message("--selector", "added", "--n-best", "5", "--is-strict", "--word", "a b") == (
         "['added', {'n_best': 5, 'is_strict': True, 'word': 'a b'}]\n"
     )
-    assert "at least 1" in said("--n-best", "0", exit_code=2)
-    text = said("--help")
+    assert "at least 1" in message("--n-best", "0", exit_code=2)
+    text = message("--help")
     assert re.search(r"^  added +keeps the best$", text, re.MULTILINE)
     assert re.search(r"^  auto +takes the best$", text, re.MULTILINE)
     assert "added: classes to keep (3)." in text
@@ -93,7 +93,7 @@ def test_added_selector_has_name_options_and_help(added):
 
 
 def test_removed_selector_has_no_options():
-    assert "No such option" in said("--n-best", "5", exit_code=2)
+    assert "No such option" in message("--n-best", "5", exit_code=2)
 
 
 def test_selector_gets_options_and_seed():

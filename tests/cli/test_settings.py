@@ -1,4 +1,4 @@
-"""`justright settings`: a person finds every setting with default, range and help."""
+"""`justright settings` lists every setting with default, range and help."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def call(*words: str) -> Result:
 
 
 def listed(*words: str) -> dict[str, dict[str, object]]:
-    found = json.loads(call(*words, "--json").stdout)
-    return {each["name"]: each for each in found["settings"]}
+    result = json.loads(call(*words, "--json").stdout)
+    return {each["name"]: each for each in result["settings"]}
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_setting_of_a_method_is_listed_with_range_and_help(method):
-    found, config = listed(method, "--scale", "full"), METHODS[method].config_class()
-    assert list(found) == [each.name for each in fields(config) if each.name not in config.without_effect()]
-    assert all(each["range"] and len(str(each["help"]).split()) >= 2 for each in found.values())
+    result, config = listed(method, "--scale", "full"), METHODS[method].config_class()
+    assert list(result) == [each.name for each in fields(config) if each.name not in config.without_effect()]
+    assert all(each["range"] and len(str(each["help"]).split()) >= 2 for each in result.values())
 
 
 def test_settings_without_effect_are_not_listed():

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from justright.benchmark.claims import OUTCOMES
-from justright.benchmark.results import fingerprint
+from justright.benchmark.results import append_result, fingerprint
 from justright.benchmark.suite import read_suite
 from justright.cli import main
 
@@ -25,7 +25,7 @@ def counted(tmp_path):
 @pytest.mark.parametrize(
     ("ending", "part"), [("md", "| 60 |"), ("tex", "& 60 &"), ("csv", ",60.00,"), ("html", "<td>60")]
 )
-def test_a_table_of_the_paper_is_written_in_every_format(counted, ending, part):
+def test_paper_table_is_written_in_every_format(counted, ending, part):
     to = counted / f"table.{ending}"
     words = ["benchmark", "show", "taba9", "--profile", "glyphs", "--out", str(counted / "out"), "--to", str(to)]
     done = CliRunner().invoke(main, words)
@@ -34,8 +34,8 @@ def test_a_table_of_the_paper_is_written_in_every_format(counted, ending, part):
     assert part in to.read_text()
 
 
-def test_other_formats_and_profiles_of_other_suites_are_refused(counted):
-    for words, said in (
+def test_invalid_formats_profiles_and_parts_raise(counted):
+    for words, message in (
         (["show", "taba9", "--to", str(counted / "table.pdf")], "ends in .md"),
         (["show", "selection", "--profile", "glyphs"], "has no profiles"),
         (["show", "selection", "--to", str(counted / "table.html")], "ends in .md, .tex, .csv"),
@@ -48,7 +48,7 @@ def test_other_formats_and_profiles_of_other_suites_are_refused(counted):
         out = [] if words == ["show", "selection"] else ["--out", str(counted / "out")]
         done = CliRunner().invoke(main, ["benchmark", *words, *out])
         assert done.exit_code != 0
-        assert said in done.output
+        assert message in done.output
 
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "paper-glyphs"
@@ -58,38 +58,38 @@ def shown(*words):
     return CliRunner().invoke(main, ["benchmark", "show", *words])
 
 
-def test_the_profile_that_was_run_is_found_in_a_folder_of_any_name(tmp_path):
+def test_show_uses_the_profile_with_results(tmp_path):
     suite = read_suite("taba9", "full")
     line = {"problem": "cub, own labels", "part": "", "setting": "kmeans: none", "seed": 0, "labeled_images": 1498}
     first = next(run for run in suite.runs_of(suite.problems[0]))
     line["print"] = fingerprint(suite, suite.problems[0], *first)
-    (tmp_path / "results.jsonl").write_text(json.dumps(line) + "\n")
+    append_result(tmp_path / "results.jsonl", line)
     done = shown("taba9", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
     assert "1,498" in done.stdout
 
 
-def test_lines_of_other_settings_are_said_not_passed_over():
+def test_lines_of_other_settings_are_reported():
     done = shown("tab2", "--out", str(RESULTS), "--backbone", "dino_vitb16")
     n_lines = len((RESULTS / "results.jsonl").read_text().splitlines())
     assert f"None of the {n_lines:,} lines" in done.output
 
 
-def test_a_table_and_its_claims_are_numbers_in_json():
+def test_json_has_numbers_of_table_and_claims():
     done = json.loads(shown("fig3", "--out", str(RESULTS), "--json").stdout)
     assert {each["verdict"] for each in done["claims"]} <= {*OUTCOMES, "undecided", "not run"}
     assert len(done["claims"][0]["difference"]) == 3
     assert {each["group"] for each in done["table"]} == {"new", "new_as_old", "new_as_new"}
 
 
-@pytest.mark.parametrize(("name", "said"), [("fig3", "taken for an Old class"), ("tab1", "points of New")])
-def test_a_figure_of_the_paper_is_drawn(tmp_path, name, said):
+@pytest.mark.parametrize(("name", "message"), [("fig3", "taken for an Old class"), ("tab1", "points of New")])
+def test_paper_figure_is_drawn(tmp_path, name, message):
     done = shown(name, "--out", str(RESULTS), "--figure", str(tmp_path / "figure.svg"))
     assert done.exit_code == 0, done.output
-    assert said in (tmp_path / "figure.svg").read_text()
+    assert message in (tmp_path / "figure.svg").read_text()
 
 
-def test_what_has_no_meaning_for_a_table_of_the_paper_is_refused(tmp_path):
+def test_paper_table_rejects_part_baseline_and_empty_figure(tmp_path):
     for words in (["--part", "judge"], ["--baseline", "beta"]):
         done = shown("tab2", "--out", str(RESULTS), *words)
         assert done.exit_code == 2
@@ -98,7 +98,7 @@ def test_what_has_no_meaning_for_a_table_of_the_paper_is_refused(tmp_path):
     assert "no run of fig1" in done.output
 
 
-def test_a_table_as_csv_holds_what_became_of_the_claims(tmp_path):
+def test_csv_has_the_verdicts_on_the_claims(tmp_path):
     done = shown("tab2", "--out", str(RESULTS), "--to", str(tmp_path / "tab2.csv"))
     assert done.exit_code == 0, done.output
     claims = [row for row in csv.DictReader((tmp_path / "tab2.csv").read_text().splitlines()) if row["claim"]]
@@ -107,17 +107,17 @@ def test_a_table_as_csv_holds_what_became_of_the_claims(tmp_path):
     assert {row["verdict"] for row in claims} <= {*OUTCOMES, "undecided", "not run"}
 
 
-def test_another_suite_is_shown_problem_by_problem_and_written(tmp_path):
+def test_plain_suite_is_shown_and_written_problem_by_problem(tmp_path):
     words = ("training", "--out", str(RESULTS.parent / "training"))
     done = shown(*words, "--to", str(tmp_path / "training.md"))
     assert done.exit_code == 0, done.output
-    said = (tmp_path / "training.md").read_text()
-    assert "**currency-nko (judge)**" in said
-    assert "| simgcd | 3 | 78.2 ±3.4 | 80.2 ±2.0 | 77.2 ±4.1 |" in said, "as docs/research/discovery.md has it"
+    message = (tmp_path / "training.md").read_text()
+    assert "**currency-nko (judge)**" in message
+    assert "| simgcd | 3 | 78.2 ±3.4 | 80.2 ±2.0 | 77.2 ±4.1 |" in message, "as docs/research/discovery.md has it"
     assert "currency-nko (judge)" in done.stdout
     shown(*words, "--to", str(tmp_path / "training.csv"))
     rows = list(csv.DictReader((tmp_path / "training.csv").read_text().splitlines()))
     assert {row["problem"] for row in rows} == {each.name for each in read_suite("training").problems}
-    found = json.loads(shown(*words, "--json").stdout)["problems"]
-    assert len(found) == len(rows)
-    assert found[0]["categories in use"] <= found[0]["categories"]
+    result = json.loads(shown(*words, "--json").stdout)["problems"]
+    assert len(result) == len(rows)
+    assert result[0]["categories in use"] <= result[0]["categories"]

@@ -20,7 +20,7 @@ def test_quiet_prints_only_the_result(silent, capsys, monkeypatch):
     assert capsys.readouterr() == ("", "")
 
 
-def test_remarks_go_to_standard_error_with_their_brackets(capsys):
+def test_remarks_are_printed_to_standard_error_with_brackets(capsys):
     Terminal().say("photo[copy].jpg")
     assert capsys.readouterr() == ("", "photo[copy].jpg\n")
 
@@ -41,7 +41,7 @@ def test_table_shortens_numbers_and_is_left_out_of_json(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_without_a_screen_progress_is_logged_in_lines(capsys, monkeypatch):
+def test_progress_is_logged_in_lines_without_a_screen(capsys, monkeypatch):
     monkeypatch.setattr(module, "LOG_EVERY_SECONDS", -1.0)
     steps = [SimpleNamespace(text="loss 0.5"), SimpleNamespace(text="loss 0.4")]
     assert list(Terminal().track(steps, 2, "epochs")) == steps
@@ -50,7 +50,7 @@ def test_without_a_screen_progress_is_logged_in_lines(capsys, monkeypatch):
     assert lines[1].endswith("0 s left, loss 0.4")
 
 
-def test_on_a_screen_progress_is_a_bar(capsys, monkeypatch):
+def test_progress_is_a_bar_on_a_screen(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert list(Terminal().track(range(3), 3, "images")) == [0, 1, 2]
     assert "3/3" in capsys.readouterr().err
@@ -72,7 +72,7 @@ def test_options_of_a_command_configure_its_terminal(tmp_path, monkeypatch):
 
     for words in ([], ["-q"], ["--json"]):
         assert CliRunner().invoke(command, words).output == ""
-    said = CliRunner().invoke(command, ["-v"]).stderr.replace("\n", "")
+    message = CliRunner().invoke(command, ["-v"]).stderr.replace("\n", "")
     assert got == [Terminal(), Terminal(quiet=True), Terminal(as_json=True), Terminal(verbose=True)]
-    assert f"justright {__version__}" in said
-    assert str(tmp_path) in said, "where the caches lie"
+    assert f"justright {__version__}" in message
+    assert str(tmp_path) in message, "the folder of the caches"

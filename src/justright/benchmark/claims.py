@@ -112,7 +112,7 @@ def _judged(claim: Claim, suite: Suite, lines: Sequence[Line], others: Others, i
     together = replace(_verdict(claim, counted, printed, is_guide), left_out=left_out)
     alone = [_verdict(claim, pairs, printed, is_guide, method) for method in methods]
     if alone and claim.method and not claim.than_method:  # the claim: better than every other method
-        closest = min(alone, key=lambda one: one.difference or (-np.inf,))  # one that was not run leaves the claim open
+        closest = min(alone, key=lambda one: one.difference or (-np.inf,))  # without runs of one the claim is open
         together = replace(closest, method="", left_out=())
     return [together, *(alone if len(alone) > 1 else [])]
 
@@ -149,10 +149,10 @@ def _verdict(
 def outcome_p_values(
     differences: ProblemDifferences, within: float | None = None, behind: float = 0.0
 ) -> dict[str, float]:
-    """How likely differences like these are if an outcome is false, for each outcome.
+    """The p-value of each outcome: the probability of differences like these if the outcome is false.
 
-    A claim holds if the mean is above 0 (or above -`behind`), or less than `within` away from it if that is given.
-    Tests of a side are two-sided, so that both sides together are wrong in 5 % of the cases.
+    A claim holds if the mean is above 0 (or above -`behind`), or less than `within` away from 0 if `within` is set.
+    Tests for above and below are two-sided, so that both together are wrong in 5 % of the cases.
     """
     if within is not None:
         outside = min(differences.p_above(within), differences.p_below(-within))

@@ -22,26 +22,26 @@ DATA = "{data}"  # in a source: the folder with the data
 OTHER_CLASSES = "rest"  # among `labels`: the classes of the target's source that were not drawn
 
 
-def problem_of(described: SuiteProblem, data: Path | None = None) -> Problem:
+def problem_of(description: SuiteProblem, data: Path | None = None) -> Problem:
     """Open, draw, split and merge. The result depends on the description and the files alone."""
-    seed, source = described.split_seed, _capped(described, described.target, data)
-    others = [_others(described, place, data).named(name) for name, place in described.pool.items()]
+    seed, source = description.split_seed, _capped(description, description.target, data)
+    others = [_others(description, place, data).named(name) for name, place in description.pool.items()]
     own: list[ImageSet] = []
     roles: ClassSplit | None
-    if described.labels:
-        target, roles = _with_other_labels(described, source, data)
+    if description.labels:
+        target, roles = _with_other_labels(description, source, data)
     else:
-        target = _uneven(source.of_classes(_chosen(described, source)), described.uneven, seed)
-        roles = None if described.old_share == 0 else _roles(described, target)
-    if described.other_classes_in_pool:
+        target = _uneven(source.of_classes(_chosen(description, source)), description.uneven, seed)
+        roles = None if description.old_share == 0 else _roles(description, target)
+    if description.other_classes_in_pool:
         others.append(source.of_classes(sorted(set(source.classes) - set(target.classes))).named(REST))
     unlabeled, truth = target.without_labels(), Truth(target, ())
     if roles is not None:
-        split, truth = gcd_split(target.named(OWN), roles, described.labeled_share, seed)
+        split, truth = gcd_split(target.named(OWN), roles, description.labeled_share, seed)
         own, unlabeled = [split.labeled], split.unlabeled
-    merged = merge_pool([*own, *(_pool_part(described, images) for images in others)])
+    merged = merge_pool([*own, *(_pool_part(description, images) for images in others)])
     problem = Problem(merged, unlabeled, truth, len(target.classes))
-    return _with_wrong_labels(problem, described.wrong_labels, seed)
+    return _with_wrong_labels(problem, description.wrong_labels, seed)
 
 
 def images_fingerprint(problem: Problem) -> str:
@@ -50,58 +50,58 @@ def images_fingerprint(problem: Problem) -> str:
     return hash_value([[images.paths, images.labels.tolist()] for images in sets], size=8)
 
 
-def is_in_data(described: SuiteProblem) -> bool:
+def is_in_data(description: SuiteProblem) -> bool:
     """Whether some of the images are in the folder `{data}`."""
-    return any(DATA in place for place in (described.target, *described.pool.values(), *described.labels))
+    return any(DATA in place for place in (description.target, *description.pool.values(), *description.labels))
 
 
-def _capped(described: SuiteProblem, place: str, data: Path | None) -> ImageSet:
-    return _at_most(_open(place, data), described.per_class, described.split_seed)
+def _capped(description: SuiteProblem, place: str, data: Path | None) -> ImageSet:
+    return _at_most(_open(place, data), description.per_class, description.split_seed)
 
 
-def _chosen(described: SuiteProblem, images: ImageSet) -> list[int]:
+def _chosen(description: SuiteProblem, images: ImageSet) -> list[int]:
     """The classes drawn from a source, in ascending order."""
-    labels = generator(described.split_seed, "suite classes").permutation(sorted(images.classes))
-    return sorted(labels[: described.classes or len(labels)].tolist())
+    labels = generator(description.split_seed, "suite classes").permutation(sorted(images.classes))
+    return sorted(labels[: description.classes or len(labels)].tolist())
 
 
-def _roles(described: SuiteProblem, images: ImageSet) -> ClassSplit:
+def _roles(description: SuiteProblem, images: ImageSet) -> ClassSplit:
     """Which classes of a set are old: as published, a random half, or a random share."""
-    if described.roles == HALF:
-        return random_half(images.classes, described.split_seed)
-    if described.roles:
-        return published_split(images, None if described.roles == PUBLISHED else described.roles)[0]
+    if description.roles == HALF:
+        return random_half(images.classes, description.split_seed)
+    if description.roles:
+        return published_split(images, None if description.roles == PUBLISHED else description.roles)[0]
     chosen = sorted(images.classes)
-    n_old = max(1, round(described.old_share * len(chosen)))
-    shuffled = generator(described.split_seed, "suite old classes").permutation(chosen).tolist()
+    n_old = max(1, round(description.old_share * len(chosen)))
+    shuffled = generator(description.split_seed, "suite old classes").permutation(chosen).tolist()
     return ClassSplit(tuple(sorted(shuffled[:n_old])), {UNGRADED: tuple(sorted(shuffled[n_old:]))})
 
 
-def _others(described: SuiteProblem, place: str, data: Path | None) -> ImageSet:
+def _others(description: SuiteProblem, place: str, data: Path | None) -> ImageSet:
     """A set of the pool: all of it, or the images that the protocol would label if it were the target."""
-    if not described.pool_by_protocol:
+    if not description.pool_by_protocol:
         return _open(place, data)
-    images = _capped(described, place, data)
-    images = images.of_classes(_chosen(described, images))
-    as_target = replace(described, old_share=described.old_share or 0.5)
-    return gcd_split(images, _roles(as_target, images), described.labeled_share, described.split_seed)[0].labeled
+    images = _capped(description, place, data)
+    images = images.of_classes(_chosen(description, images))
+    as_target = replace(description, old_share=description.old_share or 0.5)
+    return gcd_split(images, _roles(as_target, images), description.labeled_share, description.split_seed)[0].labeled
 
 
-def _with_other_labels(described: SuiteProblem, source: ImageSet, data: Path | None) -> tuple[ImageSet, ClassSplit]:
+def _with_other_labels(description: SuiteProblem, source: ImageSet, data: Path | None) -> tuple[ImageSet, ClassSplit]:
     """A target with new classes from its source and old ones from the sources in `labels`.
 
     With a difficulty group, its classes become old and the old classes of the published split become new (Tab. 1).
     """
-    draw, n = generator(described.split_seed, "suite labels"), described.classes
-    if described.labels[0] in SSB_NAMES:
-        roles = exchanged(_roles(described, source), described.labels[0], source)
+    draw, n = generator(description.split_seed, "suite labels"), description.classes
+    if description.labels[0] in SSB_NAMES:
+        roles = exchanged(_roles(description, source), description.labels[0], source)
         old, new = (sorted(draw.permutation(classes)[: n or None].tolist()) for classes in (roles.old, roles.new))
         return source.of_classes(old + new), ClassSplit(tuple(old), {UNGRADED: tuple(new)})
-    chosen = _chosen(described, source)
+    chosen = _chosen(description, source)
     rest = sorted(set(source.classes) - set(chosen))
     sets = [
-        source.of_classes(rest) if place == OTHER_CLASSES else _capped(described, place, data)
-        for place in described.labels
+        source.of_classes(rest) if place == OTHER_CLASSES else _capped(description, place, data)
+        for place in description.labels
     ]
     named_sets = [images.named(f"labels {number}") for number, images in enumerate(sets)]
     merged = merge_pool([source.of_classes(chosen).named("new"), *named_sets]).images
@@ -118,11 +118,11 @@ def _open(place: str, data: Path | None) -> ImageSet:
     return images.of_split(part) if part else images
 
 
-def _pool_part(described: SuiteProblem, images: ImageSet) -> ImageSet:
+def _pool_part(description: SuiteProblem, images: ImageSet) -> ImageSet:
     """A set of the pool, with at most `pool_classes` classes and `pool_per_class` images of each."""
-    if n := described.pool_classes:
+    if n := description.pool_classes:
         images = images.of_classes(sorted(images.classes)[:: max(1, len(images.classes) // n)][:n])
-    return _at_most(images, described.pool_per_class, described.split_seed)
+    return _at_most(images, description.pool_per_class, description.split_seed)
 
 
 def _at_most(images: ImageSet, per_class: int | None, seed: int) -> ImageSet:
@@ -147,7 +147,7 @@ def _uneven(images: ImageSet, sizes: tuple[int, ...], seed: int) -> ImageSet:
 
 
 def _with_wrong_labels(problem: Problem, share: float, seed: int) -> Problem:
-    """Give some images of the pool the label of another class of their data set; own labels stay correct."""
+    """Give some images of the pool the label of another class of their data set. Own labels stay correct."""
     if share == 0:
         return problem
     images, origins = problem.pool.images, problem.pool.origins

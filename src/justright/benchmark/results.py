@@ -28,7 +28,7 @@ from justright.selection import SELECTORS
 from justright.utils.errors import DataError
 from justright.utils.files import parsed_json
 from justright.utils.fingerprint import differences
-from justright.utils.hashing import SIGNATURE, hash_value, signed, verified
+from justright.utils.hashing import hash_value, signed, verified
 from justright.utils.settings import flat
 from justright.utils.types import UNLABELED, Labels
 
@@ -51,7 +51,6 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
     judged = run.judged(run.truth_file)
     breakdown = break_down(judged.y_true, judged.y_pred, judged.is_old)
     errors, n_new = breakdown.by_kind(), int((~judged.is_old).sum())
-    measured = selection_numbers(weighed)
     line = {
         "all": scores.all,
         "old": None if np.isnan(scores.old) else scores.old,
@@ -70,11 +69,11 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
         "seconds": round(seconds, 1),
         "hits": class_hits(judged),
     }
-    return line | measured | ({"probe": probe(run.tuned, judged.y_true)} if is_probed else {})
+    return line | selection_numbers(weighed) | ({"probe": probe(run.tuned, judged.y_true)} if is_probed else {})
 
 
 def selection_numbers(weighed: Selection | None) -> Line:
-    """The mean weight of an image that was weighed, and quantiles of what the selector measured, 0 to 1 in quarters."""
+    """The mean weight of an image, and the quartiles of what the selector measured, with minimum and maximum."""
     if weighed is None or len(weighed.images) == 0:
         return {"mean_weight": None, "measure": None}
     name = weighed.weights.measure
@@ -83,7 +82,7 @@ def selection_numbers(weighed: Selection | None) -> Line:
 
 
 def class_hits(judged: JudgedPredictions) -> dict[str, list[int]]:
-    """Of each class the images in the category that is matched with it, and all of its images."""
+    """For each class the number of images in its matched category, and the number of all its images."""
     is_hit = match_counts(Counts.of(judged.y_true, judged.y_pred)).to_classes(judged.y_pred) == judged.y_true
     return {
         str(judged.class_names[label]): [int(is_hit[judged.y_true == label].sum()), int((judged.y_true == label).sum())]
@@ -141,23 +140,22 @@ def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = (), data: Path
     if unknown := sorted(set(only) - {problem.name for problem in suite.problems}):
         raise DataError(f"no problem {unknown[0]!r}", expected=", ".join(problem.name for problem in suite.problems))
     lines = _newest(suite, out)
-    is_valid = {line["print"]: not change for line, change in zip(lines, default_changes(suite, lines), strict=True)}
+    valid = {line["print"] for line, change in zip(lines, default_changes(suite, lines), strict=True) if not change}
     todo = []
-    for problem in suite.problems if not only else [each for each in suite.problems if each.name in only]:
-        images = {
+    for problem in (each for each in suite.problems if not only or each.name in only):
+        before = {
             line["print"]: line["images"] for line in lines if line["problem"] == problem.name and "images" in line
         }
-        if images and data is not None and is_in_data(problem):
+        if before and data is not None and is_in_data(problem):
             now = images_fingerprint(problem_of(problem, data))
-            is_valid |= {key: False for key, before in images.items() if before != now}
-        missing = [run for run in suite.runs_of(problem) if not is_valid.get(fingerprint(suite, problem, *run))]
-        if missing:
+            valid -= {key for key, images in before.items() if images != now}
+        if missing := [run for run in suite.runs_of(problem) if fingerprint(suite, problem, *run) not in valid]:
             todo.append((problem, missing))
     return todo
 
 
 def suite_results(suite: Suite, out: Path) -> list[Line]:
-    """The newest line of every run of the suite that has scores."""
+    """The newest line of every run of the suite that has a result."""
     return [line for line in _newest(suite, out) if "failed" not in line]
 
 
@@ -189,19 +187,16 @@ def append_result(path: Path, line: Line) -> None:
 
 
 def read_results(path: Path) -> list[Line]:
-    """The lines of a file of results. Warns about a torn or damaged line, and skips it.
-
-    Lines of older versions have no checksum.
-    """
+    """The lines of a file of results. Warns about a torn or damaged line, and skips it."""
     if not path.exists():
         return []
     lines = []
     for number, text in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             line = parsed_json(text)
-            if not isinstance(line, dict) or not {"problem", "print"} <= line.keys():
-                raise ValueError("no result")
-            lines.append(verified(line) if SIGNATURE in line else line)
+            if not isinstance(line, dict):
+                raise ValueError("no object")
+            lines.append(verified(line))
         except ValueError:
             if not text.startswith(b'{"problem": '):
                 raise DataError(f"{path}, line {number}: {text[:40]!r}", expected="one JSON object a line") from None
@@ -217,14 +212,14 @@ def fingerprint(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed
     """
     spec = replace(suite.spec(setting, seed, n_target=None, problem=problem), device="cpu")
     also = {"is_probed": True} if suite.is_probed else {"only_counts": True} if suite.only_counts else {}
-    return hash_value([_differing(problem), setting.name, _differing(spec), also], size=8)
+    return hash_value([_changed_fields(problem), setting.name, _changed_fields(spec), also], size=8)
 
 
 def every_setting(spec: RunSpec) -> dict[str, Any]:
     """All settings of method and selector, defaults included, as plain values.
 
-    Settings that depend on the data, such as the length of training, are computed for an example, so that a changed
-    rule is detected.
+    Settings that depend on the data, such as the length of training, are computed for an example of `EXAMPLE` size.
+    So a changed rule is detected.
     """
     defaults = dict[str, Any]()
     if spec.selector in SELECTORS:  # not if the weights come from a file
@@ -253,9 +248,8 @@ def default_changes(suite: Suite, lines: Sequence[Line]) -> list[dict[str, tuple
         if key not in current:
             current[key] = every_setting(suite.spec(settings[key[1]], line["seed"], None, problems[key[0]]))
         before, now = line.get("made_with", {}), current[key]
-        changes.append(
-            {name: pair for name, pair in differences(before, now).items() if name in before and name in now}
-        )
+        shared = before.keys() & now.keys()
+        changes.append({name: pair for name, pair in differences(before, now).items() if name in shared})
     return changes
 
 
@@ -265,11 +259,11 @@ def _newest(suite: Suite, out: Path) -> list[Line]:
     return [lines[key] for key in keys if key in lines]
 
 
-def _differing(described: Any) -> dict[str, Any]:
+def _changed_fields(instance: Any) -> dict[str, Any]:
     """The fields of a dataclass that differ from their default."""
     values = {}
-    for item in fields(described):
+    for item in fields(instance):
         default = item.default if item.default_factory is MISSING else item.default_factory()
-        if (value := getattr(described, item.name)) != default:
+        if (value := getattr(instance, item.name)) != default:
             values[item.name] = dict(value) if isinstance(value, Mapping) else value
     return json.loads(json.dumps(values, default=os.fspath))

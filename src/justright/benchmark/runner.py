@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,9 +76,8 @@ def run_suite(
         for problem, _ in todo:  # a problem that cannot be opened raises before another one is run
             problem_of(problem, data)
         folders = out.absolute(), data and data.absolute()  # a worker may have another working directory
-        by_device = [suite.with_run(device=device) for device in devices] or [suite]
-        parts = enumerate(process_parts(todo, n_jobs))
-        tasks = [(by_device[i % len(by_device)], problem, runs, *folders) for i, (problem, runs) in parts]
+        by_device = cycle([suite.with_run(device=device) for device in devices] or [suite])
+        tasks = [(next(by_device), problem, runs, *folders) for problem, runs in process_parts(todo, n_jobs)]
         opened = nullcontext(engine or in_process) if engine or n_jobs == 1 else ENGINES["processes"](n_jobs)
         n_runs = sum(len(runs) for _, runs in todo)
         with opened as run_all:
@@ -89,7 +88,7 @@ def run_suite(
 
 
 def process_parts(todo: Todo, n_jobs: int) -> Todo:
-    """The work of one process each: a problem, or one seed of it if there are more jobs than problems.
+    """The work of each process: a problem, or one seed of it if there are more jobs than problems.
 
     The first seed of every problem comes first, so that processes that start together rarely need the same views.
     """
@@ -107,7 +106,7 @@ def run_path(out: Path, problem: str, setting: str, seed: int) -> Path:
 
 
 def _run_on_one_core(task: tuple[Any, ...]) -> list[Line]:
-    """Run a problem in a process of its own, with one thread."""
+    """Run a problem in a separate process, with one thread."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported, by a run
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a run at once: it can be resumed
@@ -117,10 +116,10 @@ def _run_on_one_core(task: tuple[Any, ...]) -> list[Line]:
 def _run_problem(task: tuple[Any, ...]) -> Iterator[Line]:
     """Run some settings and seeds on a problem; each line is saved when its run is finished."""
     suite: Suite
-    described: SuiteProblem
+    description: SuiteProblem
     runs: list[tuple[SuiteSetting, int]]
-    suite, described, runs, out, data = task
-    problem = problem_of(described, data)
+    suite, description, runs, out, data = task
+    problem = problem_of(description, data)
     images = images_fingerprint(problem)
     problem, _ = problem.without_copies()  # no label of a target image may reach training
     from justright.features.backbone import load_backbone
@@ -129,19 +128,19 @@ def _run_problem(task: tuple[Any, ...]) -> Iterator[Line]:
     backbones = dict[tuple[Any, ...], Any]()
     for setting, seed in runs:
         started = time.perf_counter()
-        line = {"problem": described.name, "part": described.part, "setting": setting.name, "seed": seed}
-        line |= {"print": fingerprint(suite, described, setting, seed), "images": images}
+        line = {"problem": description.name, "part": description.part, "setting": setting.name, "seed": seed}
+        line |= {"print": fingerprint(suite, description, setting, seed), "images": images}
         if suite.only_counts:
             line |= counts_of(problem)
         else:
-            spec = suite.spec(setting, seed, problem.n_target_classes, described)
+            spec = suite.spec(setting, seed, problem.n_target_classes, description)
             line["made_with"] = every_setting(spec)
             network = (spec.backbone, spec.checkpoint, spec.device, spec.img_size)
             if network not in backbones:
                 backbones[network] = load_backbone(*network)
-            path = run_path(out, described.name, setting.name, seed)
+            path = run_path(out, description.name, setting.name, seed)
             about = {"command": f"justright benchmark run {suite.name}", "print": line["print"]}
-            about |= {"target": described.target, "pool": list(described.pool.values())}
+            about |= {"target": description.target, "pool": list(description.pool.values())}
             with owned(path):
                 try:
                     run = _finished(partial(Run, problem, spec, path, backbones[network], about))
@@ -163,7 +162,7 @@ def _finished(make: Callable[[], Run]) -> RunFolder:
             return run.all(is_owned=True)
         except DegenerateError:
             raise
-        except JustrightError as error:  # other images or another device, or a damaged file
+        except JustrightError as error:  # other images, another device or a damaged file
             _log.warning("%s is started again: %s", path, str(error).partition("\n")[0])
     _remove(entry for entry in path.iterdir() if not entry.name.startswith(LOCK))
     return make().all(is_owned=True)
@@ -199,16 +198,16 @@ class SuiteCosts:
 
 
 def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int = 1) -> SuiteCosts:
-    """Estimate the costs: each method is measured on its first problem, the rest is arithmetic."""
+    """Estimate the costs. Each method is measured on its first problem; all else is computed from that."""
     from justright.features.backbone import load_backbone
     from justright.runs.costs import CostPlan, Rates, Work
     from justright.runs.measured_rates import measure
 
     seconds, n_bytes, n_runs = 0.0, 0, 0
     rates: dict[str, Rates] = {}
-    for number, (described, runs) in enumerate(todo):
-        problem = problem_of(described, data)
-        specs = [suite.spec(setting, seed, problem.n_target_classes, described) for setting, seed in runs]
+    for number, (description, runs) in enumerate(todo):
+        problem = problem_of(description, data)
+        specs = [suite.spec(setting, seed, problem.n_target_classes, description) for setting, seed in runs]
         if number == 0:
             first = specs[0]
             backbone = load_backbone(first.backbone, first.checkpoint, first.device, first.img_size)

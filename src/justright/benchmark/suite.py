@@ -24,6 +24,7 @@ PLAIN_KMEANS = {"method": "kmeans", "selector": "none", "settings": {"use_labels
 
 T = TypeVar("T")
 TomlTable = Mapping[str, Any]
+GridProblem = tuple[str, str, dict[str, Any]]  # the paper's target, the row of its labels if it has one, the problem
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,7 @@ class SuiteProblem:
     # where old classes come from, if not from the target's source: other sources, "rest" for its classes that were not
     # drawn, or a difficulty group of it, whose classes are then exchanged with the old ones
     labels: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # settings for this problem, of the methods that have them
+    settings: Mapping[str, Any] = field(default_factory=dict)  # settings of methods on this problem
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,8 @@ def read_suite(name: str | Path, profile: str | None = None) -> Suite:
     content = _content(path)
     if "targets" in content:
         profile = profile or PROFILES[-1]
-        content = grid(content, _shared("selections"), _shared(profile)) | {"profile": profile}
+        selections, substitutes = (_content(SUITES / "shared" / f"{each}.toml") for each in ("selections", profile))
+        content = grid(content, selections, substitutes) | {"profile": profile}
     elif profile is not None:
         raise DataError(f"{name} has no profiles", expected="no --profile: it is no table of the paper")
     else:
@@ -237,12 +237,6 @@ def suite_names() -> list[str]:
     return sorted(path.stem for path in SUITES.glob("*.toml"))
 
 
-def _shared(name: str) -> dict[str, Any]:
-    if name not in (*PROFILES, "selections"):
-        raise DataError(f"no profile {name!r}", expected=f"one of {', '.join(PROFILES)}")
-    return _content(SUITES / "shared" / f"{name}.toml")
-
-
 def _content(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -269,44 +263,43 @@ def grid(content: TomlTable, shared: TomlTable, profile: TomlTable) -> dict[str,
         profile: the data sets in place of the paper's, and the settings of the runs.
     """
     rest = {key: value for key, value in content.items() if key not in ("targets", "labeled", "methods", "rows")}
-    problems = list(_grid_problems(content, profile))
-    columns = {problem["name"]: problem.pop("stands_for") for problem in problems}
-    settings = list(_grid_settings(content, {**shared, **profile.get("selections", {})}, profile, problems))
-    for problem in problems:
-        problem.pop("row", None)
+    entries = list(_grid_problems(content, profile))
+    settings = list(_grid_settings(content, {**shared, **profile.get("selections", {})}, profile, entries))
     common = {"run": profile["run"], "seeds": profile["seeds"], "baseline": settings[0]["name"]}
+    problems = [problem for _, _, problem in entries]
+    columns = {problem["name"]: target for target, _, problem in entries}
     return common | rest | {"problems": problems, "settings": settings, "columns": columns}
 
 
-def _grid_problems(content: TomlTable, profile: TomlTable) -> Iterator[dict[str, Any]]:
+def _grid_problems(content: TomlTable, profile: TomlTable) -> Iterator[GridProblem]:
     sets, labeled, base = profile["sets"], content["labeled"], profile.get("problem", {})
     for target in (target for target in content["targets"] if target in sets):  # a profile may lack some
         own = sets[target]
-        common = {**base, "target": own["source"], "settings": own.get("settings", {}), "stands_for": target}
+        common = {**base, "target": own["source"], "settings": own.get("settings", {})}
         if labeled == "subsets":
             for row in content["rows"]:
                 subset = profile["subsets"].get(row)
                 if subset is not None and all(key in own for key in subset.get("needs", ())):
                     differs = _filled(subset, own)
-                    yield {**common, **differs, "name": f"{own['name']}, {row} labels", "row": row}
+                    yield target, row, {**common, **differs, "name": f"{own['name']}, {row} labels"}
         elif labeled == "own":
-            yield {**common, "name": f"{own['name']}, own labels"}
+            yield target, "", {**common, "name": f"{own['name']}, own labels"}
         else:
             # a set with classes of the target would label its new ones
             same = {target, *own.get("shares_classes_with", ())}
             pool = {sets[key]["name"]: sets[key]["source"] for key in POOLS[labeled] if key in sets and key not in same}
             name = f"{own['name']}, {'a wider' if labeled == 'wide' else 'the common'} pool"
-            yield {**common, "name": name, "pool": pool, "pool_by_protocol": True}
+            yield target, "", {**common, "name": name, "pool": pool, "pool_by_protocol": True}
 
 
 def _grid_settings(
-    content: TomlTable, meanings: TomlTable, profile: TomlTable, problems: list[Any]
+    content: TomlTable, meanings: TomlTable, profile: TomlTable, entries: list[GridProblem]
 ) -> Iterator[dict[str, Any]]:
     is_subsets = content["labeled"] == "subsets"
     roles = ("rival",) if content["labeled"] == "own" else ("rival", "guide")
     for method in content["methods"]:
         if method == "kmeans":
-            first = [problem["name"] for problem in problems if problem.get("row", "original") == "original"]
+            first = [problem["name"] for _, labels, problem in entries if labels in ("", "original")]
             yield {"name": "kmeans: none", "run": PLAIN_KMEANS, "row": "none", "problems": first}
             continue
         for role in roles:
@@ -321,7 +314,7 @@ def _grid_settings(
                 name = f"{run['method']}: {row}{', as a guide' * (role == 'guide')}"
                 setting = {"name": name, "run": run, "row": row}
                 if is_subsets:  # the problems with these labels; only a pool can guide
-                    own = [problem for problem in problems if problem["row"] == row]
+                    own = [problem for _, labels, problem in entries if labels == row]
                     setting["problems"] = [each["name"] for each in own if role == "rival" or each.get("pool")]
                 if setting.get("problems") != []:
                     yield setting

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from justright.evaluation.intervals import mean_difference, spread
 from justright.evaluation.scores import GROUPS
 
 PERCENT = 100.0
-COLUMNS = ("setting", "problems", "runs", "All", "Old", "New", "All against baseline", "New against baseline", "better")
 PROBLEM_COLUMNS = (
     *("suite", "problem", "part", "setting", "runs"),
     *(name for group in GROUPS for name in (group, f"{group} spread")),
@@ -38,17 +37,6 @@ class SettingRow:
     all_difference: Difference | None  # gain over the baseline; None for itself and for fewer than two problems
     new_difference: Difference | None
     n_better: int  # number of problems with a higher accuracy on all images than the baseline
-
-    def cells(self) -> tuple[object, ...]:
-        """The row as text and numbers, in the order of COLUMNS."""
-        means = ["" if value is None else f"{PERCENT * value:.1f}" for value in (self.all, self.old, self.new)]
-        differences = [difference_text(change, PERCENT) for change in (self.all_difference, self.new_difference)]
-        better = "" if self.all_difference is None else f"{self.n_better} of {self.n_problems}"
-        return (self.setting, self.n_problems, self.n_runs, *means, *differences, better)
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields."""
-        return asdict(self)
 
 
 def suite_table(suite: Suite, lines: Sequence[Line]) -> list[SettingRow]:

@@ -10,11 +10,15 @@ from typing import NamedTuple
 
 from justright.benchmark.claims import Verdict
 from justright.benchmark.paper import Cell, PaperTable
-from justright.benchmark.summary import PROBLEM_COLUMNS, Record, difference_text
+from justright.benchmark.summary import PERCENT, PROBLEM_COLUMNS, Record, SettingRow, difference_text
 from justright.evaluation.scores import GROUPS
 
 DOUBTED = "?"  # marks a figure of the paper that cannot be right as printed
 IN_DOUBT = "Figures of the paper in doubt"
+SETTING_COLUMNS = (
+    *("setting", "problems", "runs", "All", "Old", "New"),
+    *("All against baseline", "New against baseline", "better"),
+)
 VERDICT_COLUMNS = ("claim", "here", "difference", "problems", "paper")
 NAMES = {"new_as_old": "New taken for old", "new_as_new": "New taken for new", "probe": "Transfer"}
 RECORD_COLUMNS = (
@@ -60,8 +64,19 @@ def _problem_cells(row: Record) -> tuple[str, ...]:
     return (row["setting"], str(row["runs"]), *scores, used)
 
 
+def settings_table(title: str, rows: Sequence[SettingRow]) -> TextTable:
+    """A row per setting: its means over problems in percent, and its change against the baseline."""
+    cells = []
+    for row in rows:
+        means = ["" if mean is None else f"{PERCENT * mean:.1f}" for mean in (row.all, row.old, row.new)]
+        changes = [difference_text(change, PERCENT) for change in (row.all_difference, row.new_difference)]
+        better = "" if row.all_difference is None else f"{row.n_better} of {row.n_problems}"
+        cells.append((row.setting, str(row.n_problems), str(row.n_runs), *means, *changes, better))
+    return TextTable(title, SETTING_COLUMNS, cells)
+
+
 def claims_table(name: str, verdicts: Sequence[Verdict]) -> TextTable | None:
-    """The verdict on each claim of a suite; None if there is none."""
+    """The verdict on each claim of a suite; None if it has no claims."""
     title = f"{name}: claims"
     return TextTable(title, VERDICT_COLUMNS, [verdict.cells() for verdict in verdicts]) if verdicts else None
 

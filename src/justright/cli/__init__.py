@@ -87,7 +87,7 @@ def main() -> None:
     \b
     Start here:
       justright demo                     everything on drawn images, offline
-      justright data --list              the data sets that have a name here
+      justright data --list              data sets that can be used by name
       justright audit --target photos    what is wrong with my images?
       justright discover --help          from folders of images to clusters
       justright doctor                   what can be used on this machine?

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from justright.benchmark.results import missing_runs, suite_results
-from justright.benchmark.runner import run_suite
+from justright.benchmark.runner import run_suite, suite_costs
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
 from justright.cli.common import (
     COUNT,
@@ -19,7 +19,7 @@ from justright.cli.common import (
     expect_ending,
     opened_engine,
 )
-from justright.cli.suite_view import draw_suite_figure, requested_suite, show_suite, table_endings
+from justright.cli.suite_view import FORMATS, draw_suite_figure, show_suite
 from justright.cli.terminal import Terminal, with_terminal
 from justright.runs.problem import POOL_ROLES
 from justright.runs.request import resolve_device
@@ -67,7 +67,7 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
     """List the suites that come with the package, and what each shows."""
     rows = []
     for name in suite_names():
-        each = requested_suite(name, profile if read_suite(name).columns else None)
+        each = read_suite(name, profile if read_suite(name).columns else None)
         n_runs = sum(len(list(each.runs_of(problem))) for problem in each.problems)
         rows.append((name, len(each.problems), n_runs, each.about))
     terminal.table("Suites", ("name", "problems", "runs", "what it shows"), rows)
@@ -109,10 +109,9 @@ def run(
     """Run what is missing of a suite.
 
     SUITE is a name that `justright benchmark list` shows, or a TOML file. Each finished run adds a line of JSON to
-    OUT/results.jsonl. Call it again to continue after a stop: finished runs are not repeated, unless their
-    settings, a default or the images have changed; a stopped run is resumed. Tables of the paper in one OUT share their
-    common runs. With --engine processes or ray a problem whose worker is
-    lost is run again.
+    OUT/results.jsonl. Call it again to continue after a stop: finished runs are not repeated, unless their settings, a
+    default or the images have changed; a stopped run is resumed. Tables of the paper in one OUT share their common
+    runs. With --engine processes or ray a problem whose worker is lost is run again.
 
     \b
     Examples:
@@ -124,7 +123,7 @@ def run(
     """
     if data is not None and read_suite(suite).columns:
         profile = profile or PROFILES[0]
-    whole = requested_suite(suite, profile, backbone)
+    whole = read_suite(suite, profile).with_run(backbone=backbone)
     requested = whole.with_role(role or POOL_ROLES[1]) if whole.columns else whole
     out = _folder(out, whole)
     jobs = jobs or max(1, len(device))
@@ -132,12 +131,9 @@ def run(
     if todo:
         from justright.features.feature_network import usable
 
-        wanted = device or [requested.run.get("device", AUTO)]
-        device = tuple(usable(resolve_device(each)) for each in wanted)
-    if todo and not terminal.is_silent:
-        from justright.benchmark.runner import suite_costs
-
-        terminal.say(str(suite_costs(requested.with_run(device=device[0]), todo, data, jobs)))
+        device = tuple(usable(resolve_device(each)) for each in device or [requested.run.get("device", AUTO)])
+        if not terminal.is_silent:
+            terminal.say(str(suite_costs(requested.with_run(device=device[0]), todo, data, jobs)))
     with opened_engine(engine, jobs) as elsewhere:
         run_suite(requested, out, data=data, n_jobs=jobs, only=only, engine=elsewhere, devices=device)
     show_suite(terminal, whole, suite_results(whole, out), out, backbone)
@@ -170,9 +166,9 @@ def show(
 
     SUITE is a name that `justright benchmark list` shows, or a TOML file. A table of the paper is shown with mean and
     spread over seeds, the change against no selection with its 95 % interval, the paper's figures (? where they cannot
-    be right as printed), and what our runs say of each claim, with all methods and with each alone. As HTML it is a
-    page with a figure. As CSV it is one table: a row for every number, then one for every claim, which has the columns
-    claim and verdict, the difference under change and the number of pairs under runs.
+    be right as printed), and a verdict on each claim, for all methods together and for each alone. As HTML it is a page
+    with a figure. As CSV it is one table: a row for every number, then one for every claim, which has the columns claim
+    and verdict, the difference under change and the number of pairs under runs.
 
     Another suite is shown as means over its problems, and problem by problem with mean and spread over seeds and how
     many categories are in use; as CSV only the latter.
@@ -187,12 +183,12 @@ def show(
       justright benchmark show selection --out study --figure changes.svg
       justright benchmark show selection --out study --baseline everything
     """
-    requested = requested_suite(suite, profile or _profile_of(suite, out, backbone), backbone)
+    requested = read_suite(suite, profile or _profile_of(suite, out, backbone)).with_run(backbone=backbone)
     out = _folder(out, requested)
     if requested.columns and (part or baseline):
         raise click.UsageError("--part and --baseline are not for tables of the paper.")
     if to is not None:
-        expect_ending(to, table_endings(requested), f"--to {to}")
+        expect_ending(to, FORMATS if requested.columns else FORMATS[:-1], f"--to {to}")  # only the paper has pages
     if part is not None and part not in (parts := {problem.part for problem in requested.problems}):
         raise JustrightError(f"--part {part}", expected=f"one of {', '.join(sorted(filter(None, parts)))}")
     if baseline is not None:
@@ -206,7 +202,7 @@ def show(
 def _profile_of(suite: str, out: Path | None, backbone: str | None) -> str | None:
     """The first profile with finished runs, in this folder or in that of the profile."""
     for each in PROFILES if read_suite(suite).columns else ():
-        if suite_results(requested_suite(suite, each, backbone), out or Path(f"benchmark-{each}")):
+        if suite_results(read_suite(suite, each).with_run(backbone=backbone), out or Path(f"benchmark-{each}")):
             return each
     return None
 

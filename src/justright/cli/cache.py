@@ -20,10 +20,10 @@ BANKS = ("name", "backbone", "transform", "precision", "views", "size", "last us
 def cache() -> None:
     """List or remove what is kept for later runs.
 
-    Features are kept so that no image is computed twice, view banks so that a second training finds the views of the
+    Features are kept so that no image is computed twice, view banks so that a second training reuses the views of the
     first. They are in the folder JUSTRIGHT_HOME, by default .cache/justright in your home. When features grow larger
-    than JUSTRIGHT_CACHE_LIMIT, by default 20GB, or banks larger than JUSTRIGHT_BANK_LIMIT, by default 100GB, those that
-    were not used for the longest time are removed, but none that a run reads.
+    than JUSTRIGHT_CACHE_LIMIT, by default 20GB, or banks larger than JUSTRIGHT_BANK_LIMIT, by default 100GB, the least
+    recently used are removed, but none that a run reads.
 
     \b
     Examples:
@@ -38,12 +38,11 @@ def cache() -> None:
 @with_terminal
 def show(terminal: Terminal) -> None:
     """List kept features and banks, with size and last use."""
-    kept, banks, half = FeatureCache(), KeptBanks(), leftovers(home())
+    kept, banks, half_written = FeatureCache(), KeptBanks(), leftovers(home())
     sections, listed = kept.sections(), banks.sections()
-    if sections:
-        terminal.table("Kept features", FEATURES, [_row(each, FEATURES) for each in sections])
-    if listed:
-        terminal.table("Kept view banks", BANKS, [_row(each, BANKS) for each in listed])
+    for title, columns, every in (("Kept features", FEATURES, sections), ("Kept view banks", BANKS, listed)):
+        if every:
+            terminal.table(title, columns, [_row(each, columns) for each in every])
     of_features, of_banks = (sum(each["bytes"] for each in every) for every in (sections, listed))
     value = {
         "place": str(kept.root),
@@ -51,37 +50,41 @@ def show(terminal: Terminal) -> None:
         "bytes": of_features,
         "sections": sections,
         "banks": {"place": str(banks.root), "limit": banks.limit, "bytes": of_banks, "banks": listed},
-        "leftovers": {"files": [str(path) for path in half], "bytes": bytes_of(*half)},
+        "leftovers": {"files": list(map(str, half_written)), "bytes": bytes_of(*half_written)},
     }
     lines = [
         f"{size_text(of_features)} of at most {size_text(kept.limit)} in {kept.root}",
         f"{size_text(of_banks)} of at most {size_text(banks.limit)} in {banks.root}",
     ]
-    if half:
-        size = size_text(bytes_of(*half))
+    if half_written:
+        size = size_text(bytes_of(*half_written))
         lines.append(f"{size} half-written by processes that were killed; `cache clear` removes it")
     terminal.result(value, "\n".join(lines))
 
 
 @cache.command()
 @click.option("--backbone", help="Remove only the files of this backbone, or one line of `cache list` by its name.")
-@click.option("--limit", metavar="SIZE", help="Size to keep, such as 500MB or 10GB; the least recently used goes.")
+@click.option(
+    "--limit",
+    metavar="SIZE",
+    help="Size to keep, such as 500MB or 10GB; the least recently used files are removed first.",
+)
 @with_terminal
 def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     """Remove kept features and banks. They are computed again when needed.
 
-    What killed processes have left half-written goes in any case. With --limit banks go before features, which are
-    smaller and took as long to compute. A bank that a run reads stays, and so does whatever is being written, on this
-    machine or on another one that shares the folder.
+    Half-written files of killed processes are always removed. With --limit banks are removed before features, which are
+    smaller and took as long to compute. Banks that a run reads are kept, and so are files that are being written, on
+    this machine or on another one that shares the folder.
     """
     kept, banks = FeatureCache(), KeptBanks()
     allowed = 0 if limit is None else parse_size(limit)
-    half = bytes_of(*leftovers(home()))
+    half_written = bytes_of(*leftovers(home()))
     remove_leftovers(home())
     before = sum(each["bytes"] for each in kept.sections() if backbone in (None, each["backbone"], each["name"]))
     of_banks = banks.clear(backbone, max(0, allowed - before))
     of_features = kept.clear(backbone, allowed)
-    freed = {"features": of_features, "banks": of_banks, "leftovers": half}
+    freed = {"features": of_features, "banks": of_banks, "leftovers": half_written}
     total = sum(freed.values())
     parts = ", ".join(f"{name} {size_text(n_bytes)}" for name, n_bytes in freed.items())
     terminal.result({"place": str(home()), "freed": total, **freed}, f"{size_text(total)} freed in {home()}: {parts}")

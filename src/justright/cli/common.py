@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,7 @@ class Output(click.Path):
 
 
 def expect_ending(path: Path, endings: Sequence[str], problem: str) -> None:
-    """Raise if the name of a file has another ending than those of the supported formats."""
+    """Raise if the name of a file does not end in one of these; no endings allow any."""
     if endings and path.suffix.lower() not in endings:
         raise JustrightError(problem, expected=f"a name that ends in {', '.join(endings)}")
 
@@ -61,7 +60,7 @@ STORE.name = "folder or address"
 
 seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
 device_option = click.option(
-    "--device", default=AUTO, help="Where the network runs: cuda, cuda:1, mps, cpu; auto: the first of them that works."
+    "--device", default=AUTO, help="Where the network runs: cuda, cuda:1, mps, cpu; auto: the first one that works."
 )
 max_bad_option = click.option(
     "--max-bad", type=SHARE, default=MAX_BAD, help="Largest share of images of a source that may be unreadable."
@@ -80,8 +79,8 @@ SOURCES = {  # what `open_images` takes, for the help of commands that open imag
 def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --backbone, --checkpoint and --device."""
     about = (
-        "Network that computes features; `justright extract --help` lists them. auto: DINOv2 where its checkpoint is "
-        "here or can be fetched, else the best one that an installed package brings."
+        "Network that computes features; `justright extract --help` lists them. auto: DINOv2 if its checkpoint is "
+        "installed or can be downloaded, else the best one in an installed package."
     )
     return click.option("--backbone", default=AUTO, help=about)(checkpoint_option(device_option(command)))
 
@@ -122,8 +121,8 @@ scale_option = click.option(
     "--scale",
     type=click.Choice([AUTO, *SCALES]),
     default=AUTO,
-    help="Settings of the method. paper: exactly as published, with new views at every step; full: the same with views "
-    "that are stored, which is quicker; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
+    help="Settings of the method. paper: exactly as published, with new views at every step; full: the same with "
+    "stored views, which is faster; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
 )
 TRAINING_OPTIONS = (
     click.option("--method", type=NameOf(METHODS), default=RunSpec.method, help="How categories are learned."),
@@ -154,20 +153,23 @@ TRAINING_OPTIONS = (
 
 def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --method, --scale, --epochs, --set, --minutes, --held-out and --seeds."""
-    return reduce(lambda decorated, option: option(decorated), reversed(TRAINING_OPTIONS), command)
+    for option in reversed(TRAINING_OPTIONS):
+        command = option(command)
+    return command
 
 
 def read_settings(given: Iterable[str]) -> dict[str, Any]:
     """NAME=VALUE as a dictionary; a value is JSON or None, True, False where it can be read as such, else text."""
     settings: dict[str, Any] = {}
     for each in given:
-        name, equals, value = each.partition("=")
+        name, equals, text = each.partition("=")
         if not equals:
             raise JustrightError(f"--set {each}", expected="NAME=VALUE, such as --set views=8")
         try:
-            settings[name.replace("-", "_")] = parsed_json(value)
+            value = parsed_json(text)
         except ValueError:
-            settings[name.replace("-", "_")] = {"None": None, "True": True, "False": False}.get(value, value)
+            value = {"None": None, "True": True, "False": False}.get(text, text)
+        settings[name.replace("-", "_")] = value
     return settings
 
 
@@ -181,11 +183,9 @@ class Command(click.Command):
         tables: tables of names and their meanings, or registries, by title.
     """
 
-    headings: Mapping[str, str]
-    tables: Mapping[str, Mapping[str, Any]]
-
     def __init__(self, *args: Any, headings: Any = None, tables: Any = None, **kwargs: Any):
-        self.headings, self.tables = headings or {}, tables or {}
+        self.headings: Mapping[str, str] = headings or {}
+        self.tables: Mapping[str, Mapping[str, Any]] = tables or {}
         super().__init__(*args, **kwargs)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -40,7 +40,7 @@ def data(ctx: click.Context, terminal: Terminal, is_list: bool) -> None:
     """
     if ctx.invoked_subcommand:
         if is_list or terminal != Terminal():
-            raise click.UsageError(f"options go behind the command: justright data {ctx.invoked_subcommand} ...")
+            raise click.UsageError(f"options follow the command: justright data {ctx.invoked_subcommand} ...")
     elif is_list:
         known = [{"name": name} | {field: getattr(one, field) for field in FIELDS} for name, one in DATA_SETS.items()]
         terminal.table("Data sets", ("name", *FIELDS[:-1]), (list(row.values())[:-1] for row in known))
@@ -61,7 +61,15 @@ def show(terminal: Terminal, source: str) -> None:
       justright data show labels.csv --json
       justright data show cub:DATA/cub
     """
-    counts = summary(open_images(source))
+    images = open_images(source)
+    counts: dict[str, Any] = {
+        "images": len(images),
+        "classes": len(images.classes),
+        "unlabeled": int((images.labels == UNLABELED).sum()),
+        "datasets": _counts(images, "dataset"),
+        "splits": _counts(images, "split"),
+        "hierarchy": {name: len(_counts(images, name)) for name in reversed(superclass_columns(images.table))},
+    }
     rows: list[tuple[str, int]] = [(name, counts[name]) for name in ("images", "classes", "unlabeled")]
     for kind, title in (("datasets", "images of {}"), ("splits", "images in {}"), ("hierarchy", "groups in {}")):
         rows += [(title.format(name), number) for name, number in counts[kind].items()]
@@ -182,23 +190,11 @@ def split(
 
 
 def _roles(images: ImageSet, classes: Path | None, seed: int) -> tuple[ClassSplit, str]:
-    """Old and new classes, and the rule that chose them; the seed only matters for a random half."""
+    """Old and new classes, and the rule that chose them. Only a random half depends on the seed."""
     if classes is not None:
         return read_class_split(classes, images.classes), str(classes)
     split, rule = published_split(images)
     return (random_half(images.classes, seed), rule) if rule == RANDOM_HALF else (split, rule)
-
-
-def summary(images: ImageSet) -> dict[str, Any]:
-    """Numbers of images, classes, unlabeled images, images by data set and split, groups by level, coarse to fine."""
-    return {
-        "images": len(images),
-        "classes": len(images.classes),
-        "unlabeled": int((images.labels == UNLABELED).sum()),
-        "datasets": _counts(images, "dataset"),
-        "splits": _counts(images, "split"),
-        "hierarchy": {name: len(_counts(images, name)) for name in reversed(superclass_columns(images.table))},
-    }
 
 
 def _counts(images: ImageSet, column: str) -> dict[str, int]:

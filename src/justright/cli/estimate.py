@@ -69,8 +69,8 @@ def estimate(
     if other_kinds and counter == SEARCH:
         raise click.UsageError(f"--counter {SEARCH} needs labeled classes that the target shows, not --other-kinds.")
     if labeled is None and (other_kinds or counter not in UNLABELED_COUNTERS):
-        named = "--other-kinds" if other_kinds else f"--counter {counter}"
-        raise click.UsageError(f"{named} needs LABELED, features of labeled images.")
+        option = "--other-kinds" if other_kinds else f"--counter {counter}"
+        raise click.UsageError(f"{option} needs LABELED, features of labeled images.")
     unlabeled = FeatureTable.open(target)
     features, labels, pool = np.asarray(unlabeled.features), np.full(len(unlabeled), UNLABELED), None
     if labeled is not None:
@@ -92,8 +92,7 @@ def estimate(
     intervals = {}
     for name in names:
         more: dict[str, Any] = {"max_k": max_k} if name == SEARCH else {}
-        counters[name] = COUNTERS[name](seed=seed, **more)
-        counters[name].fit(features, labels, pool)
+        counters[name] = COUNTERS[name](seed=seed, **more).fit(features, labels, pool)
         if interval:
             intervals[name] = counters[name].interval()
     records = {name: estimate_record(each, intervals.get(name)) for name, each in counters.items()}
@@ -106,9 +105,10 @@ def estimate(
     result = {"estimates": records, "labeled_classes": n_classes, "images": len(labels)}
     if out:
         write_json(out, result)
-    rows = [(name, each.n_categories_, _text(intervals.get(name)), len(each.curve_)) for name, each in counters.items()]
+    k = {name: each.n_categories_ for name, each in counters.items()}
+    rows = [(name, k[name], _text(intervals.get(name)), len(counters[name].curve_)) for name in names]
     terminal.table("Number of categories", ("counter", "K", "90 % interval", "points of its curve"), rows)
-    terminal.result(result, answer({name: each.n_categories_ for name, each in counters.items()}, intervals))
+    terminal.result(result, answer(k, intervals))
 
 
 def answer(estimates: dict[str, int], intervals: dict[str, tuple[int, int]]) -> str:

@@ -72,8 +72,7 @@ def evaluate(
         raise click.UsageError("--by-cluster needs --checked.")
     run = RunFolder.open(predictions) if predictions.is_dir() else None
     if checked is not None:
-        predictions = predictions if run is None else run.path / "predictions.parquet"
-        sample = read_checked(predictions, checked)
+        sample = read_checked(predictions if run is None else run.path / "predictions.parquet", checked)
         strata = sample.clusters if by_cluster else None
         estimate = estimate_accuracy(
             sample.checked, sample.is_right, len(sample.clusters), clusters=strata, confidence=sample.confidence
@@ -90,15 +89,9 @@ def evaluate(
         terminal.say(
             f"No image is of the {len(run.own_classes):,} labeled classes of the run: compare the class names."
         )
-    scores = score(
-        judged.y_true,
-        judged.y_pred,
-        judged.is_old,
-        has_kept_labels=judged.has_kept_labels,
-        called=judged.called,
-        protocol=protocol,
-    )
-    breakdown = break_down(judged.y_true, judged.y_pred, judged.is_old)
+    sides = judged.y_true, judged.y_pred, judged.is_old
+    scores = score(*sides, has_kept_labels=judged.has_kept_labels, called=judged.called, protocol=protocol)
+    breakdown = break_down(*sides)
     if out:
         scores.save(out)
         terminal.say(f"Scores written to {out}")

@@ -22,11 +22,11 @@ from justright.review.formats import FORMATS
 def export(terminal: Terminal, run: Path, form: str, out: Path, is_copy: bool) -> None:
     """Write the labels of a run for another labeling tool.
 
-    RUN is a folder that `justright discover` wrote. Every image is written with its category, under the name that it
-    has in the review by now, and with its confidence. Rejected images have no label. Tools find the images where they
-    are; how is printed at the end. Images that are no files, such as those in a zip, are written into the folder.
+    RUN is a folder that `justright discover` wrote. Every image is written with its category, as it is named in the
+    review, and with its confidence. Rejected images have no label. Images stay where they are; how the tool finds them
+    is printed at the end. Images that are no files, such as those in a zip, are written into the folder.
 
-    `justright review RUN --import FILE` enters what was corrected in the tool into the review of the run.
+    `justright review RUN --import FILE` enters corrections that were made in the tool into the review of the run.
 
     \b
     Examples:
@@ -42,6 +42,5 @@ def export(terminal: Terminal, run: Path, form: str, out: Path, is_copy: bool) -
         raise click.BadParameter(f"{out} does not end in .csv.", param_hint="--out")
     done = export_to(OpenReview(RunFolder.open(run)), form, out, is_copy=is_copy)
     value = {"out": str(out), "to": form, "images": done.n_images, "labeled": done.n_labeled, "usage": done.usage}
-    terminal.result(
-        value, f"{done.n_images:,} images, {done.n_labeled:,} with a label, as {form} in {out}\n{done.usage}"
-    )
+    text = f"{done.n_images:,} images, {done.n_labeled:,} with a label, as {form} in {out}\n{done.usage}"
+    terminal.result(value, text)

@@ -34,12 +34,14 @@ N_SHOWN = 20
 @click.argument("source")
 @click.option("--out", type=STORE, required=True, help="Folder for the features, or an address, as s3://bucket/name.")
 @network_options
-@click.option("--batch-size", type=COUNT, default=BATCH_SIZE, help="Images that go through the network at once.")
+@click.option(
+    "--batch-size", type=COUNT, default=BATCH_SIZE, help="Number of images that the network computes at once."
+)
 @engine_option
 @click.option(
     "--workers",
     type=click.IntRange(0),
-    help="Number of threads, processes or tasks; one per core if not given. 0: no further thread.",
+    help="Number of threads, processes or tasks; one per core if not given. 0: no additional thread.",
 )
 @click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="Number format of the computation.")
 @click.option(
@@ -91,8 +93,8 @@ def extract(
     from justright.features.store import HEADER, read_header
 
     device = usable(resolve_device(device))
-    begun = read_header(out)[0].backbone["name"] if (out / HEADER).exists() and not how["overwrite"] else ""
-    backbone, _ = resolve_backbone(backbone, device, checkpoint, begun)
+    previous = read_header(out)[0].backbone["name"] if (out / HEADER).exists() and not how["overwrite"] else ""
+    backbone, _ = resolve_backbone(backbone, device, checkpoint, previous)
     network = load_backbone(backbone, checkpoint, device)
     how |= {"cache": None if no_cache else FeatureCache(), "n_workers": workers}
     with opened_engine(engine, workers) as elsewhere:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -46,11 +47,8 @@ def predict(
     run: Path,
     source: str,
     out: Path,
-    neither: float,
-    max_bad: float,
-    checkpoint: Path | None,
-    device: str,
     save_backbone: Path | None,
+    **options: Any,
 ) -> None:
     """Sort new images into the categories of a finished run.
 
@@ -76,21 +74,21 @@ def predict(
     images = open_images(source).without_labels()
     if unrecognised := left_out_by_name([], [], [source]):
         terminal.say(f"{summary(unrecognised)}.")
-    found, model = predict_images(run, images, device=device, checkpoint=checkpoint, neither=neither, max_bad=max_bad)
-    found.save(out)
+    predictions, model = predict_images(run, images, **options)
+    predictions.save(out)
     if save_backbone is not None:
         write_backbone(save_backbone, model.backbone_)
-    kinds = Counter(found.table()["kind"].to_pylist())
+    kinds = Counter(predictions.table()["kind"].to_pylist())
     rows = [(kind, kinds[kind]) for kind in ("known", "discovered", "neither")]
-    terminal.table(f"{len(found):,} images", ("kind", "images"), rows)
-    left_out = len(images) - len(found)
-    value = {"out": str(out), "images": len(found), **dict(kinds), "calibrated_on": about["calibrated_on"]}
-    value |= {"unreadable": left_out, "not recognised by name": len(unrecognised)}
-    tail = f", {left_out:,} unreadable left out" if left_out else ""
+    terminal.table(f"{len(predictions):,} images", ("kind", "images"), rows)
+    n_unreadable = len(images) - len(predictions)
+    value = {"out": str(out), "images": len(predictions), **kinds, "calibrated_on": about["calibrated_on"]}
+    value |= {"unreadable": n_unreadable, "not recognised by name": len(unrecognised)}
+    tail = f", {n_unreadable:,} unreadable left out" if n_unreadable else ""
     text = f"Written to {out}{tail}. Confidence rests on {about['calibrated_on']}."
     if model.joint_ is not None:
-        is_judged = ~(found.is_given | found.is_neither)
-        expected = expected_right(found.confidence[is_judged])
+        is_judged = ~(predictions.is_given | predictions.is_neither)
+        expected = expected_right(predictions.confidence[is_judged])
         value["expected_right"] = asdict(expected)
         text = f"{text} {expected.in_words('images' if is_judged.all() else 'other images')}".strip()
     terminal.result(value, text)

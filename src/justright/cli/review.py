@@ -59,7 +59,7 @@ FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
     type=click.Path(path_type=Path, exists=True),
     help="Enter the labels of this file or folder, as another labeling tool saved it, instead of serving the page.",
 )
-@click.option("--from", "source_form", type=NameOf(FORMATS), help="The format of --import; if not given, it is found.")
+@click.option("--from", "source_form", type=NameOf(FORMATS), help="The format of --import; detected if not given.")
 @with_terminal
 def review(
     terminal: Terminal,
@@ -144,17 +144,13 @@ def _import(
     if not name:
         raise click.UsageError("The name of the reviewer is unknown. Add --reviewer.")
     done = import_from(opened, source, name, source_form)
-    message = f"{done.n_labels:,} labels as {done.format} in {source}"
-    if done.action is None:
-        message += ": nothing to correct."
-    else:
-        message += f": {images_text(done.n_moved)} moved"
-        named = ", ".join([*done.named[:N_NAMED], *["..."] * (len(done.named) > N_NAMED)])
-        message += f", named: {named}" if done.named else ""
-        message += f". This is action {done.action} of the review."
-    terminal.result(
-        {"imported": str(source)} | {"from" if k == "format" else k: v for k, v in asdict(done).items()}, message
-    )
+    result = "nothing to correct."
+    if done.action is not None:
+        names = ", ".join([*done.named[:N_NAMED], *["..."] * (len(done.named) > N_NAMED)])
+        result = f"{images_text(done.n_moved)} moved{names and f', named: {names}'}. "
+        result += f"This is action {done.action} of the review."
+    value = {"imported": str(source)} | {"from" if k == "format" else k: v for k, v in asdict(done).items()}
+    terminal.result(value, f"{done.n_labels:,} labels as {done.format} in {source}: {result}")
 
 
 def _reviewer(given: str | None) -> str:

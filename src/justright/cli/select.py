@@ -111,10 +111,10 @@ def select(
         )
     with ENGINES[engine](workers) as run:
         fitted.fit_stream(merged, row_shards(unlabeled.features), engine=run, quiet=True)
-    for warning in () if terminal.quiet else fitted.weights_.warnings:  # with --json too, beside standard output
+    for warning in () if terminal.quiet else fitted.weights_.warnings:  # with --json too: this is standard error
         click.echo(f"Note: {warning}.", err=True)
-    stable = stability_of(fitted, merged, unlabeled, n_resamples, seed)
-    result = Selection.of(name, fitted, merged, stable)
+    stability = stability_of(fitted, merged, unlabeled, n_resamples, seed)
+    result = Selection.of(name, fitted, merged, stability)
     diagnosis = None
     if own is not None:
         sets = (np.asarray(own.features), own.labels), (merged.features, merged.labels), np.asarray(unlabeled.features)
@@ -133,18 +133,14 @@ def select(
             terminal.say(f"No example images: {problem}")
     for file in written:
         terminal.say(f"Written: {file}")
+    terminal.table(f"Kept by {result.name}", result.source_columns(), result.source_cells())
+    if stability is not None:
+        share = stability.kept_share
+        n_always, n_never = int((share == 1).sum()), int((share == 0).sum())
+        columns = ("always kept", "sometimes kept", "never kept", "std of a weight")
+        row = (n_always, len(share) - n_always - n_never, n_never, float(stability.weight_std.mean()))
+        terminal.table(f"Classes over {stability.n_resamples} resamples", columns, [row])
     value = {"request": request} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
-    _show(terminal, result)
     lines = [f"{result.summary()}."]
     lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how, diagnosis.caveat]
     terminal.result(value | {"written": [str(file) for file in written]}, "\n".join(lines))
-
-
-def _show(terminal: Terminal, result: Selection) -> None:
-    terminal.table(f"Kept by {result.name}", result.source_columns(), result.source_cells())
-    if result.stability is not None:
-        share = result.stability.kept_share
-        n_always, n_never = int((share == 1).sum()), int((share == 0).sum())
-        columns = ("always kept", "sometimes kept", "never kept", "std of a weight")
-        row = (n_always, len(share) - n_always - n_never, n_never, float(result.stability.weight_std.mean()))
-        terminal.table(f"Classes over {result.stability.n_resamples} resamples", columns, [row])

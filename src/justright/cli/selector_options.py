@@ -98,8 +98,8 @@ def _option(key: str, owners: Mapping[str, Field[Any]]) -> SelectorOption:
     texts: dict[str, list[str]] = defaultdict(list)
     for name, field in owners.items():
         texts[f"{field.metadata.get('about', key)}{_default(field.default)}."].append(name)
-    help_text = " ".join(f"{', '.join(names)}: {text}" for text, names in texts.items())
-    names = [_as_option(key, setting), key]
+    help_text = " ".join(f"{', '.join(selectors)}: {text}" for text, selectors in texts.items())
+    names = [f"--{'no-' if setting.default is True else ''}{key.replace('_', '-')}", key]
     kind = get_type_hints(SELECTORS[first])[key]
     kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
     allowed: Range = setting.metadata.get("allowed", ANYTHING)
@@ -115,13 +115,10 @@ def _option(key: str, owners: Mapping[str, Field[Any]]) -> SelectorOption:
 
 
 def _default(value: Any) -> str:
+    """The default in parentheses for a help text; empty for None and for a flag."""
     if value is None or isinstance(value, bool):
         return ""
     return f" ({value:g})" if isinstance(value, float) else f" ({value})"
-
-
-def _as_option(key: str, setting: Field[Any]) -> str:
-    return f"--{'no-' if setting.default is True else ''}{key.replace('_', '-')}"
 
 
 def make_selector(name: str, params: Mapping[str, Any], seed: int, preset: str | None = None) -> Selector:

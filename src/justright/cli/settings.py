@@ -23,8 +23,8 @@ from justright.utils.settings import ANYTHING
 def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
     """List the settings of a method, with defaults.
 
-    Each is changed with --set NAME=VALUE of `justright discover` and `justright plan`. Defaults are those of the scale,
-    before the number of images and categories fills in what is None.
+    Each is changed with --set NAME=VALUE of `justright discover` and `justright plan`. Defaults are those of the scale.
+    None stands for a value that depends on the number of images and categories.
 
     \b
     Examples:
@@ -32,16 +32,21 @@ def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
       justright settings mugcd --scale paper
       justright settings gcd --json
     """
-    taken = resolve_scale(scale, resolve_device(device) if scale == AUTO else device)
-    found = described(config_of(RunSpec(method=method, scale=taken)))
-    rows = [(each["name"], _shown(each["default"]), each["range"], each["help"]) for each in found]
-    terminal.table(f"Settings of {method} at --scale {taken}", ("name", "default", "range", "what it is"), rows)
-    named = [f"{option} sets {name}" for name, option in OWN_OPTIONS.items() if name in (row[0] for row in rows)]
-    text = f"--set NAME=VALUE changes one; in `justright discover`, {', '.join(named)}."
-    terminal.result({"method": method, "scale": taken, "settings": found}, text)
+    resolved = resolve_scale(scale, resolve_device(device) if scale == AUTO else device)
+    records = setting_records(config_of(RunSpec(method=method, scale=resolved)))
+    rows = []
+    for each in records:
+        default = each["default"]
+        shown = f"its own {len(default)} settings" if isinstance(default, dict) else str(default)
+        rows.append((each["name"], shown, each["range"], each["help"]))
+    terminal.table(f"Settings of {method} at --scale {resolved}", ("name", "default", "range", "what it is"), rows)
+    names = {each["name"] for each in records}
+    options = [f"{option} sets {name}" for name, option in OWN_OPTIONS.items() if name in names]
+    text = f"--set NAME=VALUE changes one; in `justright discover`, {', '.join(options)}."
+    terminal.result({"method": method, "scale": resolved, "settings": records}, text)
 
 
-def described(config: Any) -> list[dict[str, Any]]:
+def setting_records(config: Any) -> list[dict[str, Any]]:
     """Name, value, range and help of every setting of a config; a nested config is a dictionary.
 
     Settings without effect are left out: `justright discover` rejects them.
@@ -57,7 +62,3 @@ def described(config: Any) -> list[dict[str, Any]]:
         for each in fields(config)
         if each.name not in config.without_effect()
     ]
-
-
-def _shown(value: Any) -> str:
-    return f"its own {len(value)} settings" if isinstance(value, dict) else str(value)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from justright.benchmark.claims import Verdict, verdicts
-from justright.benchmark.paper import PaperTable, paper_table
+from justright.benchmark.paper import paper_table
 from justright.benchmark.results import RESULTS, Line, failed_runs, read_results, remarks, suite_results
 from justright.benchmark.suite import Suite, read_suite
-from justright.benchmark.summary import COLUMNS, paired, problem_rows, suite_table
+from justright.benchmark.summary import paired, problem_rows, suite_table
 from justright.benchmark.tables import (
     TextTable,
     as_csv,
@@ -21,9 +22,9 @@ from justright.benchmark.tables import (
     problem_tables,
     problems_as_csv,
     records,
+    settings_table,
     text_tables,
 )
-from justright.cli.common import expect_ending
 from justright.cli.terminal import Terminal
 from justright.utils.errors import JustrightError
 from justright.utils.files import write_text
@@ -35,62 +36,81 @@ PLAIN_NOTES = (
     "Single problems: mean and standard deviation over seeds.",
 )
 
-
-def requested_suite(name: str, profile: str | None, backbone: str | None = None) -> Suite:
-    """The suite, with another network if one is given."""
-    return read_suite(name, profile).with_run(backbone=backbone)
+Shown = tuple[list[TextTable], dict[str, Any], str]  # tables, their numbers for JSON, and a remark
 
 
 def show_suite(
-    terminal: Terminal,
-    suite: Suite,
-    lines: list[Line],
-    out: Path,
-    backbone: str | None,
-    to: Path | None = None,
+    terminal: Terminal, suite: Suite, lines: list[Line], out: Path, backbone: str | None, to: Path | None = None
 ) -> None:
-    """Print the finished runs of the suite, and write its table to `to` if given."""
+    """Print the finished runs of the suite, and write its tables to `to` if given."""
+    path = out / RESULTS
     for line in failed_runs(suite, out):
         terminal.say(f"No result: {line['problem']}, {line['setting']}, seed {line['seed']}: {line['failed']}")
     for remark in remarks(suite, lines):
         terminal.say(remark)
-    source = f"Lines: {out / RESULTS}"
-    if not lines and (n_others := len(read_results(out / RESULTS))):
+    if not lines and (n_others := len(read_results(path))):
         terminal.say(
-            f"None of the {n_others:,} lines in {out / RESULTS} belongs to {suite.name} as requested; --profile and "
+            f"None of the {n_others:,} lines in {path} belongs to {suite.name} as requested; --profile and "
             "--backbone must be those of `benchmark run`."
         )
-    if not suite.columns:
-        _show_plain(terminal, suite, lines, source, to)
-        return
-    judged = _verdicts(suite, lines, out, backbone)
-    table = paper_table(suite, lines)
-    tables, claims = text_tables(table), claims_table(suite.name, judged)
-    if to is not None:
-        _write(to, suite, table, tables, claims, judged)
-    for each in (*tables, *([claims] if claims else [])):
-        terminal.table(each.title, each.columns, each.rows)
-    text = " ".join([f"{len(lines)} runs.", *notes(table), source])
-    result = {"lines": lines, "table": records(table), "claims": [asdict(each) for each in judged]}
-    terminal.result(result, text)
-
-
-def _show_plain(terminal: Terminal, suite: Suite, lines: list[Line], source: str, to: Path | None) -> None:
-    """A suite that is no table of the paper: the mean over its problems, then every problem."""
-    rows, by_problem = suite_table(suite, lines), problem_rows(suite, lines)
-    title = f"{len(lines)} runs, accuracy in percent"
-    whole = TextTable(title, COLUMNS, [tuple(map(str, row.cells())) for row in rows])
-    judged = verdicts(suite, lines, lambda name: (suite, lines)) if suite.claims else []
-    claims = claims_table(suite.name, judged)
-    tables = [whole, *([claims] if claims else []), *problem_tables(by_problem)]
-    if to is not None:
-        ending = _ending(to, suite)
-        text = latex if ending == "tex" else markdown
-        write_text(to, problems_as_csv(by_problem) if ending == "csv" else text(tables, PLAIN_NOTES))
+    if suite.columns:
+        tables, value, text = _paper_tables(suite, lines, _paper_verdicts(suite, lines, out, backbone), to)
+    else:
+        tables, value, text = _plain_tables(suite, lines, to)
     for each in tables:
         terminal.table(each.title, each.columns, each.rows)
-    result = {"lines": lines, "rows": [row.to_json() for row in rows], "problems": by_problem}
-    terminal.result(result | {"claims": [asdict(each) for each in judged]}, source)
+    terminal.result({"lines": lines} | value, f"{text}Lines: {path}")
+
+
+def _paper_tables(suite: Suite, lines: list[Line], judged: list[Verdict], to: Path | None) -> Shown:
+    """A table of the paper for each target, then the claims."""
+    table = paper_table(suite, lines)
+    tables, claims = text_tables(table), claims_table(suite.name, judged)
+    shown = [*tables, claims] if claims else tables
+    if to is not None and to.suffix.lower() == ".html":
+        from justright.report.paper_figures import write_suite_page  # matplotlib is slow to import
+
+        write_suite_page(table, tables, claims, to)
+    elif to is not None:
+        _write(to, shown, as_csv(table, judged), notes(table), table.doubts)
+    value = {"table": records(table), "claims": [asdict(each) for each in judged]}
+    return shown, value, " ".join([f"{len(lines)} runs.", *notes(table), ""])
+
+
+def _plain_tables(suite: Suite, lines: list[Line], to: Path | None) -> Shown:
+    """Means over the problems of a suite that is no table of the paper, its claims, then every problem."""
+    rows, by_problem = suite_table(suite, lines), problem_rows(suite, lines)
+    judged = verdicts(suite, lines, lambda name: (suite, lines))
+    claims = claims_table(suite.name, judged)
+    means = settings_table(f"{len(lines)} runs, accuracy in percent", rows)
+    tables = [means, *([claims] if claims else []), *problem_tables(by_problem)]
+    if to is not None:
+        _write(to, tables, problems_as_csv(by_problem), PLAIN_NOTES)
+    value = {"rows": [asdict(row) for row in rows], "problems": by_problem}
+    return tables, value | {"claims": [asdict(each) for each in judged]}, ""
+
+
+def _write(
+    to: Path, tables: Sequence[TextTable], as_csv: str, notes: Sequence[str], doubts: Sequence[str] = ()
+) -> None:
+    """Write the tables in the format of the file name's ending."""
+    ending = to.suffix.lower()
+    as_text = latex if ending == ".tex" else markdown
+    write_text(to, as_csv if ending == ".csv" else as_text(tables, notes, doubts))
+
+
+def _paper_verdicts(suite: Suite, lines: Sequence[Line], out: Path, backbone: str | None) -> list[Verdict]:
+    """Verdicts with the pool as rivals, then with the pool as a guide if such runs exist."""
+
+    def others(name: str) -> tuple[Suite, Sequence[Line]]:
+        other = read_suite(name, suite.profile).with_run(backbone=backbone)
+        return other, suite_results(other, out)
+
+    judged = verdicts(suite, lines, others)
+    guides = {each.name for each in suite.settings if each.is_guide}
+    if any(line["setting"] in guides for line in lines):
+        judged += verdicts(suite, lines, others, is_guide=True)
+    return judged
 
 
 def draw_suite_figure(suite: Suite, lines: Sequence[Line], out: Path) -> None:
@@ -107,46 +127,3 @@ def draw_suite_figure(suite: Suite, lines: Sequence[Line], out: Path) -> None:
         by_problem = {each.name: paired(lines, each.name, suite.baseline, "all") for each in suite.settings}
         drawn = draw_suite(suite_table(suite, lines), by_problem, suite.baseline)
     write_text(out, to_svg(drawn))
-
-
-def _write(
-    to: Path,
-    suite: Suite,
-    table: PaperTable,
-    tables: list[TextTable],
-    claims: TextTable | None,
-    judged: Sequence[Verdict],
-) -> None:
-    """Write the table in the format of the file name's ending."""
-    every = [*tables, *([claims] if claims else [])]
-    ending = _ending(to, suite)
-    if ending == "html":
-        from justright.report.paper_figures import write_suite_page
-
-        write_suite_page(table, tables, claims, to)
-    elif ending == "csv":
-        write_text(to, as_csv(table, judged))
-    else:
-        write_text(to, (latex if ending == "tex" else markdown)(every, notes(table), table.doubts))
-
-
-def table_endings(suite: Suite) -> tuple[str, ...]:
-    """The allowed endings of a file for the tables of a suite; only a table of the paper has an HTML page."""
-    return FORMATS if suite.columns else FORMATS[:-1]
-
-
-def _ending(to: Path, suite: Suite) -> str:
-    expect_ending(to, table_endings(suite), f"a table as {to}")
-    return to.suffix[1:].lower()
-
-
-def _verdicts(suite: Suite, lines: Sequence[Line], out: Path, backbone: str | None) -> list[Verdict]:
-    def others(name: str) -> tuple[Suite, Sequence[Line]]:
-        other = requested_suite(name, suite.profile, backbone)
-        return other, suite_results(other, out)
-
-    found = verdicts(suite, lines, others)
-    guides = {each.name for each in suite.settings if each.is_guide}
-    if any(line["setting"] in guides for line in lines):
-        found += verdicts(suite, lines, others, is_guide=True)
-    return found

@@ -1,4 +1,4 @@
-"""What a command prints: results on standard output, progress and remarks on standard error."""
+"""The output of a command: results on standard output, progress and remarks on standard error."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Terminal:
             yield from steps
             return
         console, done = Console(stderr=True), 0
-        console.quiet = not console.is_terminal  # rich before 14.3 ends even a disabled bar with an empty line
+        console.quiet = not console.is_terminal  # rich before 14.3 prints an empty line after a disabled bar
         started = last = time.monotonic()
         columns = (progress.SpinnerColumn(), *progress.Progress.get_default_columns(), progress.MofNCompleteColumn())
         text = progress.TextColumn("{task.fields[text]}")  # such as the loss
