@@ -6,7 +6,7 @@ import pytest
 from tests.features.tiny_extraction import BAD, run
 
 from justright.data.quarantine import TooManyBadError
-from justright.features.bad_rows import unreadable_rows
+from justright.features.extract import unreadable_rows
 
 
 def test_bad_images_are_set_aside_with_a_reason(with_bad, tmp_path):

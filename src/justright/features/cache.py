@@ -137,6 +137,13 @@ class Section:
         intact = [number for number in steps if self._check(number)]
         return np.where(np.isin(places[0], intact), places, -1)
 
+    def missing(self, ids: Ids, what: str = "") -> Bool[Array, " images"]:
+        """Which images are in no intact block; of those with equal content only the first. `what` as above."""
+        rows = np.flatnonzero(self.locate_intact(ids, what)[0] < 0)
+        is_missing = np.zeros(len(ids), bool)
+        is_missing[rows[np.unique(ids[rows], return_index=True)[1]]] = True
+        return is_missing
+
     def read(self, ids: Ids) -> tuple[Bool[Array, " images"], Rows | None]:
         """Which of these images are in intact blocks, and their rows in this order; None if there are none."""
         number, row = self.locate_intact(ids)
