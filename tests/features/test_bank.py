@@ -16,9 +16,8 @@ from tests.forked_programs import Program
 
 from justright.features import cache
 from justright.features.backbone import Backbone
-from justright.features.bank import ViewBank, open_views
+from justright.features.bank import FreshViews, ViewBank, open_views, record_type
 from justright.features.cache import KeptBanks
-from justright.features.views import FreshViews, record_type
 from justright.utils.context import use
 from justright.utils.errors import DataError, JustrightError
 from justright.utils.hashing import hash_list
@@ -74,7 +73,7 @@ def test_a_lost_block_is_computed_again(tmp_path):
     before = records(bank)
     blocks(tmp_path)[1].unlink()
     with pytest.raises(JustrightError, match="not in the bank"):
-        bank_of(tmp_path).batch(np.array([0]), np.array([1]))
+        records(bank_of(tmp_path, is_built=True).build())
     assert records(bank_of(tmp_path).build()) == before
 
 
@@ -130,8 +129,8 @@ def test_each_setting_that_changes_views_has_its_own_section(tmp_path):
         bank_of(tmp_path, images, backbone=other),
         bank_of(tmp_path, images, backbone=tiny(qk_norm=True)),
     ]
-    assert len({bank._open().folder for bank in banks}) == len(banks)
-    assert bank_of(tmp_path, noise(3))._open().folder == banks[0]._open().folder
+    assert len({bank.section.folder for bank in banks}) == len(banks)
+    assert bank_of(tmp_path, noise(3)).section.folder == banks[0].section.folder
 
 
 def test_too_little_disk_is_an_error_before_anything_is_computed(tmp_path, monkeypatch):
@@ -146,7 +145,7 @@ def test_sections_of_banks_are_listed_and_cleared(tmp_path):
     (section,) = KeptBanks(tmp_path).sections()
     listed = {"backbone": "tiny", "transform": "weak", "precision": "float32", "views": 21}
     assert listed.items() <= section.items()
-    assert bank.n_bytes == 7 * 3 * (5 * 12 + 12) * 4 < section["bytes"]
+    assert 7 * 3 * bank.layout.itemsize == 7 * 3 * (5 * 12 + 12) * 4 < section["bytes"]
     assert KeptBanks(tmp_path).clear("tiny") == 0, "it is read"
     del bank
     assert KeptBanks(tmp_path).clear("tiny") == section["bytes"]
@@ -186,12 +185,12 @@ bank.build()
 
 def test_second_builder_waits_and_finds_what_the_first_has_built(tmp_path):
     bank = bank_of(tmp_path)
-    folder = bank._open().folder
+    folder = bank.section.folder
     lock = Lock(tmp_path / f".{folder.name}.{hash_list([bank.ids.to_pylist()])}.in-build")
     second = subprocess.Popen([sys.executable, "-c", BUILDER, tmp_path], stdout=subprocess.PIPE, text=True)
     assert second.stdout.readline() == "waiting\n"
     built = bank_of(tmp_path / "elsewhere").build()
-    shutil.copytree(built._open().folder, folder, dirs_exist_ok=True)
+    shutil.copytree(built.section.folder, folder, dirs_exist_ok=True)
     lock.release()
     with second:
         pass
@@ -216,11 +215,6 @@ def test_float16_that_overflows_is_refused(tmp_path):
     backbone.model.blocks[0].mlp.fc2.weight.data.mul_(1e7)
     with pytest.raises(JustrightError, match="too large for float16"):
         bank_of(tmp_path, backbone=backbone, precision="float16").build()
-
-
-def test_views_that_the_bank_lacks_are_refused(tmp_path):
-    with pytest.raises(JustrightError, match="0 to 2"):
-        bank_of(tmp_path).build().batch(np.array([0]), np.array([3]))
 
 
 def flip(path, place=-1000):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,15 +13,14 @@ from tests.lost_workers import FAR_ENGINES, deadly
 from justright.data import from_dataset
 from justright.data.image_set import ImageSet, sent
 from justright.data.transforms import ImageRecipe, Strong, Weak, draw_view, transform_named
-from justright.features.bank import ApplyPrefix, DrawViews
-from justright.features.views import FreshViews, ViewDrawer, record_type
+from justright.features.bank import FreshViews, apply_prefix, draw_batch, draw_views, record_type
 from justright.features.workers import tools
 from justright.utils.errors import BadImageError, JustrightError
 from justright.utils.parallel import ENGINES
 
 FEW = np.arange(7)
 RECIPE = ImageRecipe(resolution=16, resize=20)
-DRAWER = ViewDrawer(Strong(), RECIPE, seed=3)
+DRAW = partial(draw_views, Strong(), RECIPE, 3)
 
 
 def files(root):
@@ -43,18 +42,18 @@ def test_a_bad_image_is_named(with_bad):
     images = with_bad.named_by([str(row) for row in range(len(with_bad))])
     row = images.paths.index("class0/003.png")
     with pytest.raises(BadImageError, match=r"class0/003\.png: not an image"):
-        DrawViews(images.readers, DRAWER)((sent(images, range(row, row + 1)), [0]))
+        draw_batch(images.readers, DRAW, (sent(images, range(row, row + 1)), [0]))
 
 
 def test_a_machine_of_another_kind_is_refused(drawn):
     images, backbone = drawn.take(FEW).with_ids(), tiny()
     layout = record_type(backbone.stored_names, backbone.stored_shapes, "float32")
-    drawer = ViewDrawer(transform_named("weak"), backbone.recipe, 0)
-    views = DrawViews(images.readers, drawer)((sent(images, range(2)), [0, 5]))
-    compute = ApplyPrefix(backbone, layout, 3, tools(backbone.device))
-    assert [len(records) for records in compute(views)] == [2, 2]
+    draw = partial(draw_views, transform_named("weak"), backbone.recipe, 0)
+    views = draw_batch(images.readers, draw, (sent(images, range(2)), [0, 5]))
+    here = tools(backbone.device)
+    assert [len(records) for records in apply_prefix(backbone, layout, 3, here, views)] == [2, 2]
     with pytest.raises(JustrightError, match="a worker computes with"):
-        replace(compute, tools=compute.tools | {"torch": "1.0"})(views)
+        apply_prefix(backbone, layout, 3, here | {"torch": "1.0"}, views)
 
 
 def small_noise(n: int = 6) -> ImageSet:
@@ -69,21 +68,21 @@ def test_each_row_gets_the_view_of_its_number_on_any_number_of_threads():
         for row, number in zip(rows, numbers, strict=True)
     ]
     for n_threads in (0, 5):
-        assert torch.equal(DRAWER.draw(images, rows, numbers, n_threads), torch.stack(expected))
+        assert torch.equal(DRAW(images, rows, numbers, n_threads), torch.stack(expected))
 
 
 def test_worker_draws_the_same_views():
     images = small_noise()
-    first, second = DrawViews(images.readers, DRAWER)((sent(images, np.array([1, 4])), [2, 9]))
-    np.testing.assert_array_equal(first, DRAWER.draw(images, [1, 4], [2, 2]))
-    np.testing.assert_array_equal(second, DRAWER.draw(images, [1, 4], [9, 9]))
+    first, second = draw_batch(images.readers, DRAW, (sent(images, np.array([1, 4])), [2, 9]))
+    np.testing.assert_array_equal(first, DRAW(images, [1, 4], [2, 2]))
+    np.testing.assert_array_equal(second, DRAW(images, [1, 4], [9, 9]))
 
 
 def test_an_image_that_is_drawn_twice_is_decoded_once(monkeypatch):
     images, decoded = small_noise(), []
     plainly = ImageSet.image
     monkeypatch.setattr(ImageSet, "image", lambda self, row: decoded.append(row) or plainly(self, row))
-    DRAWER.draw(images, [1, 2, 1, 2], [0, 0, 1, 1], 2)
+    DRAW(images, [1, 2, 1, 2], [0, 0, 1, 1], 2)
     assert sorted(decoded) == [1, 2]
 
 

@@ -25,7 +25,7 @@ from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Outputs, features_of
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone
-from justright.features.views import Views
+from justright.features.bank import Views
 from justright.geometry import unit_rows
 from justright.losses import CMSObjective, CMSSettings, LossParts
 from justright.utils.errors import DegenerateError

@@ -32,6 +32,7 @@ from justright.data.quarantine import MAX_BAD, Quarantined, reason_of, refuse_ab
 from justright.data.readers import Reader
 from justright.data.transforms import ImageRecipe, Plain
 from justright.features.backbone import Backbone
+from justright.features.bank import pack, record_type, view_key
 from justright.features.cache import FeatureCache, Ids, KeptBanks, Section, digests
 from justright.features.choices import BATCH_SIZE, Pooling, Precision
 from justright.features.feature_network import FeatureNetwork
@@ -45,7 +46,6 @@ from justright.features.store import (
     write_store,
 )
 from justright.features.table import BLOCK_ROWS, FeatureTable
-from justright.features.views import pack, record_type, view_key
 from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools
 from justright.utils.context import track
 from justright.utils.errors import BadKind, DataError, DegenerateError

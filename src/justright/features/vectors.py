@@ -15,11 +15,11 @@ from justright.data.image_set import ImageSet
 from justright.data.transforms import ImageRecipe, Plain, Strong
 from justright.data.vectors import vectors_of
 from justright.features.backbone import Backbone
+from justright.features.bank import Views
 from justright.features.cuts import Cut, Stored
 from justright.features.extract import store_index
 from justright.features.store import Header, data_fingerprint
 from justright.features.table import FeatureTable
-from justright.features.views import Views
 from justright.utils.errors import DataError
 from justright.utils.hashing import hash_value
 from justright.utils.remote import Place, place_of
