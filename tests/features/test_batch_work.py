@@ -1,4 +1,4 @@
-"""Workers of an extraction: the bytes of one process, though some of them are killed."""
+"""Workers of an extraction: the same bytes as one process, even if some of them are killed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_engine_is_byte_identical_with_killed_workers(with_bad, tmp_path, name):
     doomed = deadly(with_bad, tmp_path / "marks")
     with ENGINES[name](1) as engine:
         table = run(doomed, tmp_path / "there", max_bad=0.1, engine=engine)
-    assert [path.name for path in (tmp_path / "marks").iterdir()] == ["decoded"], "nobody was killed"
+    assert [path.name for path in (tmp_path / "marks").iterdir()] == ["decoded"], "no worker was killed"
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
     assert len(table.quarantined) == 4
 

@@ -21,7 +21,7 @@ Batch: TypeAlias = Float[Tensor, "batch 3 side side"]
 
 
 class FeatureNetwork:
-    """From a batch of images to their features. `key` is all that their bytes depend on except the images."""
+    """Computes features of a batch. Their bytes depend on the images and on the values in `key` only."""
 
     def __init__(self, backbone: Backbone, batch_size: int, precision: Precision, pooling: Pooling):
         self.backbone, self.batch_size, self.precision, self.pooling = backbone, batch_size, precision, pooling
@@ -71,7 +71,7 @@ class FeatureNetwork:
 
 
 def usable(device: str) -> str:
-    """The name of a device, if torch can compute on it."""
+    """The name of a device; raises if torch cannot compute on it."""
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:  # the latter where torch was built without the device
