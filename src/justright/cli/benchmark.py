@@ -130,7 +130,7 @@ def run(
     jobs = jobs or max(1, len(device))
     todo = [] if requested.only_counts else missing_runs(requested, out, only, data)
     if todo:
-        from justright.features.feature_network import usable
+        from justright.features.automatic import usable
 
         wanted = device or [requested.run.get("device", AUTO)]
         device = tuple(usable(resolve_device(each)) for each in wanted)

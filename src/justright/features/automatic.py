@@ -9,6 +9,7 @@ import torch
 
 from justright.features.checkpoints import CheckpointError, find_checkpoint, local_checkpoint, reach_hub, url_of
 from justright.features.choices import BACKBONES
+from justright.utils.errors import DataError
 
 BASE, SMALL = "dinov2_vitb14", "dinov2_vits14"
 # networks with weights in installed packages, the best first (77.6, 76.7 and 75.1 % on ImageNet)
@@ -32,6 +33,16 @@ def choose_device() -> Choice:
     if torch.backends.mps.is_available():
         return Choice("mps", "the GPU of this Mac")
     return Choice("cpu", "torch finds no GPU")
+
+
+def usable(device: str) -> str:
+    """The name of a device; raises if torch cannot compute on it."""
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # the latter where torch was built without the device
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"the device {device!r} cannot be used: {reason}", advice="--device cpu") from error
+    return device
 
 
 def choose_backbone(device: str, fetch: Callable[[str], object] = find_checkpoint) -> Choice:

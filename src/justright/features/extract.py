@@ -13,18 +13,19 @@ tried, so cached features equal computed ones; hardware that breaks this changes
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 from jaxtyping import Float, Int
+from torch import Tensor
 
 from justright.data.columns import NAME, with_columns
 from justright.data.image_set import ImageSet, sent
@@ -35,7 +36,7 @@ from justright.features.backbone import Backbone
 from justright.features.bank import pack, record_type, view_key
 from justright.features.cache import FeatureCache, Ids, KeptBanks, Section, digests
 from justright.features.choices import BATCH_SIZE, Pooling, Precision
-from justright.features.feature_network import FeatureNetwork
+from justright.features.cuts import Stored
 from justright.features.store import (
     PARTS,
     Header,
@@ -46,16 +47,68 @@ from justright.features.store import (
     write_store,
 )
 from justright.features.table import BLOCK_ROWS, FeatureTable
-from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools
+from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools, tools
 from justright.utils.context import track
 from justright.utils.errors import BadKind, DataError, DegenerateError
 from justright.utils.parallel import Engine, n_cores
 from justright.utils.remote import Place, place_of
 from justright.utils.types import Array
 
+PART_BATCHES = 16  # a kill loses at most so many batches, and those that workers compute at that moment
+
+Batch: TypeAlias = Float[Tensor, "batch 3 side side"]
+Features: TypeAlias = Float[Array, " batch *axes"]
 Reasons: TypeAlias = Mapping[int, tuple[BadKind, str]]  # kind and reason of bad images, by row
 
-PART_BATCHES = 16  # a kill loses at most so many batches, and those that workers compute at that moment
+
+class FeatureNetwork:
+    """Computes features of a batch. Their bytes depend on the images and on the values in `key` only."""
+
+    def __init__(self, backbone: Backbone, batch_size: int, precision: Precision, pooling: Pooling):
+        self.backbone, self.batch_size, self.precision, self.pooling = backbone, batch_size, precision, pooling
+        self.device = backbone.device
+        self.dtype = "float32" if precision == "float32" else "float16"
+        self.shape = self(torch.zeros(1, 3, backbone.recipe.resolution, backbone.recipe.resolution)).shape[1:]
+
+    def key(self) -> dict[str, Any]:
+        """The header of a store without the data; the key of the cache."""
+        how = {"precision": self.precision, "batch_size": self.batch_size, "batch_norm": "as it is"}
+        return {
+            "shape": list(self.shape),
+            "dtype": self.dtype,
+            "backbone": {
+                "name": self.backbone.name,
+                "fingerprint": self.backbone.fingerprint,
+                "pooling": self.pooling,
+            },
+            "transform": self.backbone.recipe.as_dict(),
+            "computation": how | self.tools(),
+        }
+
+    def tools(self) -> dict[str, str]:
+        """Device, runtime and versions that may change the last bits."""
+        return tools(self.device, self.backbone.runtime if self.pooling == "class" else "torch")
+
+    def __call__(self, batch: Batch) -> Features:
+        """The features of a batch, as they are stored."""
+        half = None if self.precision == "float32" else getattr(torch, self.precision)
+        # autocast keeps norms, softmax and sums in float32, which half precision needs
+        with torch.inference_mode(), torch.autocast(self.device.type, half) if half else nullcontext():
+            return self._as_stored(self.backbone(batch.to(self.device, non_blocking=True), self.pooling))
+
+    @property
+    def gives_views(self) -> bool:
+        """Whether the plain view that a bank stores is computed on the way to the feature."""
+        return self.pooling == "class" and self.precision == "float32"
+
+    def with_views(self, batch: Batch) -> tuple[Features, Stored]:
+        """The features of a batch, with the same bits as without views, and the output of the frozen prefix."""
+        with torch.inference_mode():
+            stored = self.backbone.prefix(batch.to(self.device, non_blocking=True))
+            return self._as_stored(self.backbone.suffix(stored)), stored
+
+    def _as_stored(self, features: Tensor) -> Features:
+        return features.float().cpu().numpy().astype(self.dtype)
 
 
 class BatchFeatures(NamedTuple):
