@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_features_agree_with_torch_and_record_the_runtime(backbone, installed):
 def test_batch_size_and_threads_change_no_bit(backbone, installed):
     whole = backbone.prefix(images(8))[0]
     assert torch.equal(backbone.prefix(images(8)[:3])[0], whole[:3])
-    with fast_cpu_threads() as pool:
+    with ThreadPoolExecutor(2) as pool:
         for output in pool.map(lambda _: backbone.prefix(images(8))[0], range(8)):
             assert torch.equal(output, whole)
 
@@ -130,9 +131,3 @@ def test_failed_conversion_is_tried_once(monkeypatch):
     for _ in range(3):
         assert kept_module("a network that fails", nn.Linear(2, 2), images()) is None
     assert len(calls) == 1
-
-
-def fast_cpu_threads():
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(2)

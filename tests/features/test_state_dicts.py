@@ -140,14 +140,12 @@ def test_damaged_file_raises_with_its_name(tmp_path, name):
             read(tmp_path / name)
 
 
-def test_by_order_requires_equal_tensors():
+def test_by_order_requires_as_many_tensors():
     own = model()
     anonymous = {f"t{number}": tensor for number, tensor in enumerate(own.state_dict().values())}
     assert by_order(anonymous, own).keys() == own.state_dict().keys()
     with pytest.raises(JustrightError, match="a checkpoint of"):
         by_order({"t0": torch.zeros(1)}, own)
-    with pytest.raises(JustrightError, match="t3 has shape"):
-        by_order(anonymous | {"t3": torch.zeros(7)}, own)
 
 
 def test_positions_are_resized_without_their_prefix():

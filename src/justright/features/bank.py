@@ -62,9 +62,9 @@ def draw_views(
     numbers: Sequence[int],
     n_threads: int = 0,
 ) -> Float[Tensor, "batch 3 size size"]:
-    """One view of each row, with the number given for it. A row that occurs twice is decoded once.
+    """One view of each row, by the number of the view. A row that occurs twice is decoded once.
 
-    The random numbers depend on the seed, the image id and the number of the view alone.
+    The random numbers depend only on the seed, the image id and the number of the view.
     """
     distinct = list(dict.fromkeys(rows))
     pixels = dict(zip(distinct, in_threads(partial(_decode, images), distinct, n_threads), strict=True))
@@ -81,7 +81,7 @@ def _decode(images: ImageSet, row: int) -> Pixels:
     try:
         return to_pixels(images.image(row))
     except BadImageError as error:
-        advice = "leave it out: take the good rows alone"
+        advice = "leave this image out: take the good rows only"
         raise BadImageError(error.problem, error.kind, expected=error.expected, advice=advice) from error
 
 
@@ -143,10 +143,10 @@ def view_ids(ids: Ids, number: int) -> Ids:
 
 
 class Views(ABC):
-    """Views of images after the frozen prefix. Rows are positions in the image set it was made from.
+    """Views of images after the frozen prefix. Rows are positions in the image set.
 
     Parameters:
-        backbone: whose prefix is applied.
+        backbone: its prefix is applied.
         images: the images to draw views of.
         transform: how views are drawn, or its name: weak, strong or plain.
         seed: of the random numbers.
@@ -162,7 +162,7 @@ class Views(ABC):
         content_ids: pa.ChunkedArray | None = None,
     ):
         self.backbone, self.transform, self.seed = backbone, transform_named(transform), seed
-        # A table may claim any id. Views are drawn for, and looked up by, the content of the files.
+        # A table may have any ids. Views are drawn for, and looked up by, the content of the files.
         self.images = images.named_by(images.content_column() if content_ids is None else content_ids)
         self.ids = self.images.table["id"]
         self.draw = partial(draw_views, self.transform, backbone.recipe, seed)
@@ -177,7 +177,7 @@ class Views(ABC):
 
 
 class FreshViews(Views):
-    """Computes the frozen prefix at every step and stores nothing, exactly as the published recipe."""
+    """Computes the frozen prefix at every step and stores nothing, as in the published recipe."""
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Draw the views now and apply the prefix."""
