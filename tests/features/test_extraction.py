@@ -59,15 +59,21 @@ def test_resumed_run_is_byte_identical_to_an_uninterrupted_one(tmp_path, n_worke
     assert backbone.n_batches == N_BATCHES - n_finished * PART_BATCHES
 
 
-@pytest.mark.parametrize("n_workers", [0, 2])
-def test_nothing_is_recomputed_after_an_interruption(drawn, tmp_path, n_workers):
-    def interrupt(steps, total, what):
+def interrupted_at(number):
+    """A progress that raises KeyboardInterrupt at an image of an extraction."""
+
+    def progress(steps, total, what):
         for n, step in enumerate(steps):
-            if what.startswith("extracting") and n == 66:
+            if what.startswith("extracting") and n == number:
                 raise KeyboardInterrupt
             yield step
 
-    with pytest.raises(KeyboardInterrupt), use(progress=interrupt):
+    return progress
+
+
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_nothing_is_recomputed_after_an_interruption(drawn, tmp_path, n_workers):
+    with pytest.raises(KeyboardInterrupt), use(progress=interrupted_at(66)):
         run(drawn, tmp_path / "t", n_workers=n_workers)
     backbone, steps = tiny(), []
 
@@ -145,13 +151,7 @@ def test_bad_images_do_not_change_the_others(with_bad, drawn, tmp_path):
 
 
 def test_resumed_run_lists_the_same_bad_images(with_bad, tmp_path):
-    def stop(steps, total, what):
-        yield from (step for n, step in enumerate(steps) if what != "extracting images" or n < 40 or stop_now())
-
-    def stop_now():
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), use(progress=stop):
+    with pytest.raises(KeyboardInterrupt), use(progress=interrupted_at(40)):
         run(with_bad, tmp_path / "t", max_bad=0.1)
     run(with_bad, tmp_path / "t", max_bad=0.1)
     run(with_bad, tmp_path / "whole", max_bad=0.1)
@@ -167,13 +167,7 @@ def test_features_that_are_not_finite_raise(drawn, tmp_path):
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:-1] + b"x", lambda data: b""])
 def test_damaged_part_is_recomputed(drawn, tmp_path, damage):
-    def interrupt(steps, total, what):
-        for n, step in enumerate(steps):
-            if what.startswith("extracting") and n == 66:
-                raise KeyboardInterrupt
-            yield step
-
-    with pytest.raises(KeyboardInterrupt), use(progress=interrupt):
+    with pytest.raises(KeyboardInterrupt), use(progress=interrupted_at(66)):
         run(drawn, tmp_path / "t")
     part = max((tmp_path / "t" / "parts").glob("*.block"), key=lambda path: path.stat().st_size)
     part.write_bytes(damage(part.read_bytes()))
