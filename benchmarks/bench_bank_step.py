@@ -77,7 +77,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bank = ViewBank(backbone, images, Path(folder), n_views=2, precision=options.precision)
         built, _, bank = timed(bank.build)
-        drawn = bank.drawer.draw(bank.images, rows.tolist(), views.tolist(), options.threads)
+        drawn = bank.draw(bank.images, rows.tolist(), views.tolist(), options.threads)
         # a third copy takes more steps, only to be timed: a single short one says little on a busy machine
         quick = copy.deepcopy(backbone)
         sides = {
@@ -99,7 +99,8 @@ def main() -> None:
           f"median of {options.rounds} and {10 * options.rounds} steps")  # fmt: skip
     print(f"  recipe {medians['recipe'] * 1e3:10.1f} ms a step")
     print(f"  bank   {medians['bank, timed'] * 1e3:10.1f} ms a step")
-    print(f"  the bank was built once in {built:.1f} s and takes {bank.n_bytes / 1e6:.0f} MB")
+    n_bytes = bank.layout.itemsize * len(bank.images) * bank.n_views
+    print(f"  the bank was built once in {built:.1f} s and takes {n_bytes / 1e6:.0f} MB")
     print(f"  losses {[round(loss, 5) for loss in losses['bank']]}, at most {apart:.1e} apart from the recipe's")
     is_met = ratio >= GOAL and (apart <= TOLERANCE or options.precision != "float32")
     print(

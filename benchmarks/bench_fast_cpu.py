@@ -12,7 +12,7 @@ import torch
 from measuring import in_turns
 
 from justright.features.backbone import load_backbone
-from justright.features.feature_network import FeatureNetwork
+from justright.features.extract import FeatureNetwork
 
 ROUNDS, BATCH = 8, 16
 

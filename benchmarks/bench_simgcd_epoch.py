@@ -79,7 +79,7 @@ def main() -> None:
         drawn = []
         for step, rows in enumerate(batches.rows(0)):
             views = bank.choose(0, step, len(rows)).ravel()
-            drawn.append(bank.drawer.draw(bank.images, np.tile(rows, 2).tolist(), views.tolist(), 4))
+            drawn.append(bank.draw(bank.images, np.tile(rows, 2).tolist(), views.tolist(), 4))
         warm = copy.deepcopy(ours)  # the first step of a process pays for memory and caches
         Training(warm, {"weak": bank}, data, config, None, {}).run("")
         training = Training(ours, {"weak": bank}, data, config, Path(folder) / "run", {})

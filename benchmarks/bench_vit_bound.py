@@ -28,9 +28,8 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from justright.features.backbone import Backbone, load_backbone
-from justright.features.extract import BATCH_SIZE
+from justright.features.extract import BATCH_SIZE, FeatureNetwork
 from justright.features.fast_cpu import fast_module
-from justright.features.feature_network import FeatureNetwork
 from justright.features.guarded_timm import Attention
 
 GOAL = 1.3

@@ -27,8 +27,8 @@ from justright.data.transforms import ImageRecipe
 from justright.discovery import base
 from justright.discovery.simgcd import SimGCD, SimGCDConfig
 from justright.features.backbone import Backbone
+from justright.features.bank import Views
 from justright.features.guarded_timm import VisionTransformer
-from justright.features.views import Views
 from justright.utils.hashing import in_blocks
 
 N_CLASSES = 20

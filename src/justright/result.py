@@ -190,8 +190,8 @@ def predict(
 
 def network_of(images: ImageSet, name: str, checkpoint: Path | None, device: str, img_size: int | None) -> Any:
     """The backbone of this name, or the one for images whose features were given."""
+    from justright.features.automatic import usable
     from justright.features.backbone import load_backbone
-    from justright.features.feature_network import usable
     from justright.features.vectors import VectorNetwork
 
     if name == VECTORS:

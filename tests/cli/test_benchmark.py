@@ -62,7 +62,7 @@ def test_costs_are_printed_before_a_suite_starts(tmp_path, monkeypatch):
 
 
 def every_device_works(monkeypatch):
-    monkeypatch.setattr("justright.features.feature_network.usable", lambda device: device)
+    monkeypatch.setattr("justright.features.automatic.usable", lambda device: device)
 
 
 def test_data_option_selects_the_full_profile(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from justright.cli import main
 from justright.cli.demo import demo_suite
 from justright.data.catalog import groceries
 from justright.discovery.methods import METHODS
-from justright.features import automatic, checkpoints, feature_network
+from justright.features import automatic, checkpoints
 from justright.report import drawing, feature_map
 from justright.runs.problem import OWN
 from justright.runs.run_folder import RunFolder
@@ -193,7 +193,7 @@ def test_full_demo_runs_every_setting(tmp_path):
 def test_resumed_demo_keeps_its_device(tmp_path, monkeypatch):
     devices = []
     monkeypatch.setattr(automatic, "choose_device", lambda: automatic.Choice("abacus", "it was there"))
-    monkeypatch.setattr(feature_network, "usable", lambda device: device)
+    monkeypatch.setattr(automatic, "usable", lambda device: device)
     monkeypatch.setattr(demo_module, "run_suite", lambda suite, out: devices.append(suite.run["device"]) or [])
     for message in ("Device: abacus (it was there).", "Device: cpu (as before)."):
         done = CliRunner().invoke(main, ["demo", "--full", "--out", str(tmp_path / "out")])

@@ -20,7 +20,7 @@ from tests.discovery.tiny import backbone_of_noise, drawn_split, learned
 
 from justright.discovery import checkpoints, loop
 from justright.discovery.checkpoints import EpochRecords
-from justright.features import bank, views
+from justright.features import bank
 
 FEW = [("building", 49), ("step", 7), ("recorded", 2), ("saving", 2)]
 """The event at which a process is killed, and its number among the events of this kind since the process started."""
@@ -80,7 +80,7 @@ def train(name, root, given, n_threads, moment=None):
     ticks = count()
     loop.time = type("Clock", (), {"monotonic": staticmethod(lambda: float(next(ticks)))})
     loop.CHECKPOINT_SECONDS = 3.5
-    bank.n_cores = views.n_cores = lambda: n_threads  # as many threads draw views
+    bank.n_cores = lambda: n_threads  # as many threads draw views
     options = {} if moment is None else arm(*moment)
     model = learned(name, *given, root / "banks", root / "run", seed=1, n_epochs=3, **options)
     model.save(root / "model")

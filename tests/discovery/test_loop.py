@@ -33,8 +33,7 @@ from justright.discovery.loop import (
     learning_rate,
 )
 from justright.discovery.processes import Processes
-from justright.features.bank import ViewBank
-from justright.features.views import FreshViews
+from justright.features.bank import FreshViews, ViewBank
 from justright.utils.errors import DataError
 
 LOW_RATE = {"learning_rate": 0.01}

@@ -1,6 +1,6 @@
-"""What tests of features share: a table, drawn images, some of them bad.
+"""Fixtures of the tests of features: a table, drawn images, some of them bad.
 
-Networks in these tests are tiny: threads would only wait for each other.
+Networks in these tests are tiny: more threads would only slow them down.
 """
 
 from __future__ import annotations

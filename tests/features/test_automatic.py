@@ -22,21 +22,21 @@ from justright.features.choices import BACKBONES
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine that has some checkpoints, and a hub that answers or not; the names that were fetched."""
+    """Sets the local checkpoints and whether the hub answers; returns the names that were downloaded."""
     fetched = []
 
-    def make(*here, hub=False):
+    def make(*local, hub=False):
         def download(name):
             if not hub:
                 raise CheckpointError(f"the checkpoint of {name} is not here and cannot be downloaded: no network")
             fetched.append(name)
             return Path(name)
 
-        def is_here(name):
-            return Path(name) if name in here else None
+        def find(name):
+            return Path(name) if name in local else None
 
         for module in (automatic, checkpoints):
-            monkeypatch.setattr(module, "local_checkpoint", is_here)
+            monkeypatch.setattr(module, "local_checkpoint", find)
         monkeypatch.setattr(checkpoints, "_download", download)
         return fetched
 
@@ -48,7 +48,7 @@ def test_automatic_backbone_prefers_local_dino_small_without_gpu(machine):
     assert choose_backbone("cpu").name == SMALL
     assert choose_backbone("cuda").name == BASE
     machine(BASE, *LITE, hub=True)
-    assert choose_backbone("cpu").name == BASE, "what is here comes before a download"
+    assert choose_backbone("cpu").name == BASE, "a local checkpoint is preferred to a download"
 
 
 def test_missing_checkpoint_is_downloaded(machine):
@@ -79,27 +79,27 @@ def test_missing_checkpoints_raise_with_two_commands(machine):
     assert "vit_small_patch14_dinov2.lvd142m/resolve/main/model.safetensors" in str(error.value)
 
 
-def test_forecast_of_the_backbone_downloads_nothing(machine, monkeypatch):
-    def out_of_reach():
+def test_foreseen_backbone_downloads_nothing(machine, monkeypatch):
+    def unreachable():
         raise OSError("no network")
 
     monkeypatch.setattr(automatic, "reach_hub", lambda: None)
     fetched = machine(*LITE, hub=True)
     assert foreseen_backbone("cuda") == (BASE, "its checkpoint comes from the hub")
     assert fetched == []
-    monkeypatch.setattr(automatic, "reach_hub", out_of_reach)
+    monkeypatch.setattr(automatic, "reach_hub", unreachable)
     assert foreseen_backbone("cpu").name == LITE[0]
     machine()
     assert [foreseen_backbone(device).name for device in ("cpu", "cuda")] == [SMALL, BASE]
     assert "a run would need its checkpoint" in foreseen_backbone("cpu").why
 
 
-def test_the_cost_of_every_choice_is_known():
+def test_every_choice_has_a_cost():
     assert {SMALL, BASE, *LITE} == set(CPU_COST) <= set(BACKBONES)
     assert min(CPU_COST, key=CPU_COST.__getitem__) == CHEAPEST
 
 
-def test_a_gpu_comes_before_the_processor(monkeypatch):
+def test_gpu_is_preferred_to_the_processor(monkeypatch):
     for cuda, mps, name in ((True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")):
         monkeypatch.setattr(torch.cuda, "is_available", lambda has=cuda: has)
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a card")

@@ -30,7 +30,7 @@ def test_batch_norm_keeps_its_statistics_while_training():
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_only_the_last_block_is_tuned_and_the_final_norm_is_not(kind, images):
+def test_only_the_last_block_is_tuned_without_the_final_norm(kind, images):
     backbone = Backbone(tiny(**MODELS[kind]), "tiny", SMALL)
     backbone(images).sum().backward()
     with_gradient = {name for name, parameter in backbone.model.named_parameters() if parameter.grad is not None}
@@ -39,7 +39,7 @@ def test_only_the_last_block_is_tuned_and_the_final_norm_is_not(kind, images):
     assert not any(part.requires_grad for part in backbone.prefix(images))
 
 
-def test_a_trained_backbone_goes_back_into_plain_timm(images, tmp_path):
+def test_trained_backbone_loads_into_plain_timm(images, tmp_path):
     options = MODELS["registers and layer scale, as DINOv2"]
     backbone = Backbone(tiny(**options), "tiny", SMALL)
     optimizer = torch.optim.SGD(backbone.tuned_parameters(), lr=0.1)
@@ -55,13 +55,13 @@ def test_a_trained_backbone_goes_back_into_plain_timm(images, tmp_path):
         torch.testing.assert_close(plain(images), backbone(images), rtol=1e-5, atol=1e-5)
 
 
-def test_the_tuned_state_restores_a_run(images):
+def test_tuned_state_restores_the_features(images):
     trained, other = (Backbone(tiny(), "tiny", SMALL) for _ in range(2))
     for parameter in trained.tuned_parameters():
         parameter.data += 0.1
     other.load_tuned_state(trained.tuned_state())
     assert torch.equal(trained(images), other(images))
-    with pytest.raises(JustrightError, match="do not pair up"):
+    with pytest.raises(JustrightError, match="do not match"):
         other.load_tuned_state({})
 
 
@@ -78,7 +78,7 @@ def test_prefix_fingerprint_survives_tuning():
     assert first.prefix_fingerprint != frozen
 
 
-def test_pooling(images):
+def test_poolings_read_class_token_mean_and_patches(images):
     backbone = Backbone(tiny(reg_tokens=2), "tiny", SMALL)
     tokens = backbone.model.forward_features(images)
     shapes = [tuple(backbone(images, pooling).shape) for pooling in POOLINGS]
@@ -93,7 +93,7 @@ def test_importing_features_does_not_import_torch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_what_a_network_costs_is_known_without_its_checkpoint():
+def test_random_backbone_has_the_shapes_of_the_trained_one():
     known, random = load_backbone("glyph_vit"), random_backbone("glyph_vit")
     assert (random.dim, random.stored_shapes) == (known.dim, known.stored_shapes)
     assert random.tuned_state().keys() == known.tuned_state().keys()

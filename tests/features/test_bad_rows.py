@@ -1,4 +1,4 @@
-"""Bad images: set aside with a reason, and refused where they are too many."""
+"""Bad images: quarantined with a reason; too many raise."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import pytest
 from tests.features.tiny_extraction import BAD, run
 
 from justright.data.quarantine import TooManyBadError
-from justright.features.bad_rows import unreadable_rows
+from justright.features.extract import unreadable_rows
 
 
-def test_bad_images_are_set_aside_with_a_reason(with_bad, tmp_path):
+def test_bad_images_are_quarantined_with_a_reason(with_bad, tmp_path):
     table = run(with_bad, tmp_path / "t", max_bad=0.1)
     assert [image.path for image in table.quarantined] == BAD
     assert [str(image.kind) for image in table.quarantined] == ["not an image", "empty", "truncated", "missing"]
     assert table.paths == [path for path in with_bad.paths if path not in BAD]
 
 
-def test_too_many_bad_images_are_refused(with_bad, tmp_path):
+def test_too_many_bad_images_raise(with_bad, tmp_path):
     with pytest.raises(TooManyBadError, match="4 of 70 images"):
         run(with_bad, tmp_path / "t")
 

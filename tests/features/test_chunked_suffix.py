@@ -1,4 +1,4 @@
-"""The tuned part of a conv net, some views at a time: the same numbers on any number of cores."""
+"""The tuned part of a conv net in chunks: the same numbers on any number of cores."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def gradients(backbone, features):
     return [parameter.grad.clone() for parameter in backbone.tuned_parameters()]
 
 
-def test_features_and_gradients_are_those_of_all_views_at_once(backbone):
+def test_chunks_give_the_features_and_gradients_of_all_views_at_once(backbone):
     views = stored(backbone)
-    found, expected = chunked_suffix(backbone, views), backbone.suffix(views)
-    assert "InChunks" in type(found.grad_fn).__name__
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
-    for one, other in zip(gradients(backbone, found), gradients(backbone, expected), strict=True):
+    output, expected = chunked_suffix(backbone, views), backbone.suffix(views)
+    assert "InChunks" in type(output.grad_fn).__name__
+    torch.testing.assert_close(output, expected, rtol=1e-5, atol=1e-6)
+    for one, other in zip(gradients(backbone, output), gradients(backbone, expected), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5 * other.abs().max().item())
 
 
-def test_a_parameter_that_the_network_does_not_use_has_no_gradient(backbone):
+def test_unused_parameter_has_no_gradient(backbone):
     stage = backbone.model.get_submodule(backbone.cut.tuned[0])
     stage.register_parameter("unused", nn.Parameter(torch.zeros(2)))
     chunked_suffix(backbone, stored(backbone)).sum().backward()
@@ -47,21 +47,21 @@ def test_a_parameter_that_the_network_does_not_use_has_no_gradient(backbone):
     assert all(p.grad is not None for p in backbone.tuned_parameters() if p is not stage.unused)
 
 
-def test_the_number_of_cores_changes_no_bit(backbone):
-    views, before, found = stored(backbone), torch.get_num_threads(), []
+def test_number_of_cores_changes_no_bit(backbone):
+    views, before, results = stored(backbone), torch.get_num_threads(), []
     try:
         for n_threads in (1, 2, 3):
             torch.set_num_threads(n_threads)
             features = chunked_suffix(backbone, views)
-            found.append([features.detach(), *gradients(backbone, features)])
+            results.append([features.detach(), *gradients(backbone, features)])
             assert torch.get_num_threads() == n_threads
     finally:
         torch.set_num_threads(before)
-    for others in found[1:]:
-        assert all(torch.equal(one, other) for one, other in zip(found[0], others, strict=True))
+    for others in results[1:]:
+        assert all(torch.equal(one, other) for one, other in zip(results[0], others, strict=True))
 
 
-def test_without_gradients_or_in_half_precision_all_views_go_at_once(backbone, monkeypatch):
+def test_no_chunks_without_gradients_or_in_half_precision(backbone, monkeypatch):
     views = stored(backbone)
     monkeypatch.setattr(module, "_InChunks", None)
     with torch.no_grad():

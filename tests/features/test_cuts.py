@@ -1,4 +1,4 @@
-"""Prefix and suffix of every kind of network give what the whole gives."""
+"""Prefix and suffix of every kind of network agree with the whole network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def images():
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_prefix_and_suffix_give_what_timm_gives(kind, images):
+def test_prefix_and_suffix_agree_with_timm(kind, images):
     model = tiny(**MODELS[kind])
     expected = model(images)
     backbone = Backbone(model, "tiny", SMALL)
@@ -30,7 +30,7 @@ def test_prefix_and_suffix_give_what_timm_gives(kind, images):
 
 
 def rotary():
-    """Positions that rotate queries and keys, handed to every block by the network around it."""
+    """Positions that rotate queries and keys; the network passes them to every block."""
     sizes = {"img_size": 64, "patch_size": 16, "embed_dim": 32, "depth": 2, "num_heads": 2, "num_classes": 0}
     return timm.models.eva.Eva(use_rot_pos_emb=True, use_abs_pos_emb=False, **sizes)
 
@@ -44,7 +44,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_other_networks_are_cut_by_themselves(kind):
+def test_other_networks_are_cut_exactly(kind):
     torch.manual_seed(0)
     model = OTHERS[kind]().eval()
     images = torch.randn(2, 3, 64, 64)
@@ -60,13 +60,13 @@ def test_other_networks_are_cut_by_themselves(kind):
 @pytest.mark.parametrize(
     ("kind", "tuned"), [("efficient", ("conv_head", "bn2")), ("residual", ("layer4",)), ("convnext", ("stages.3",))]
 )
-def test_convolutions_after_the_last_stage_are_tuned_instead_of_it(kind, tuned):
+def test_convolutions_after_the_last_stage_are_tuned_instead(kind, tuned):
     backbone = Backbone(OTHERS[kind]().eval(), kind, ImageRecipe(resolution=64, resize=64))
     assert backbone.cut.tuned[: len(tuned)] == tuned
     assert all(path.startswith(("conv_head", "bn2")) for path in backbone.cut.tuned) == (kind == "efficient")
 
 
-def test_a_network_that_cannot_be_cut_is_frozen_whole(caplog):
+def test_network_that_cannot_be_cut_is_completely_frozen(caplog):
     class Odd(torch.nn.Module):
         feature_info = ()
 
@@ -88,7 +88,7 @@ def test_a_network_that_cannot_be_cut_is_frozen_whole(caplog):
 
 
 @pytest.mark.parametrize("kind", EXACT)
-def test_every_gradient_is_that_of_the_uncut_network(kind, images):
+def test_gradients_agree_with_the_uncut_network(kind, images):
     backbone = Backbone(tiny(**MODELS[kind]), "tiny", SMALL)
     plain = copy.deepcopy(backbone.model)
     backbone(images).pow(2).sum().backward()

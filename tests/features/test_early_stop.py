@@ -1,4 +1,4 @@
-"""A forward pass that ends at a module, in one thread and not in another."""
+"""A forward pass that ends at a module, in one thread only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from justright.features.cuts import arguments_at, make_stoppable
 
 
 class Network(nn.Module):
-    """Two layers; the second is told more than the tensor."""
+    """Two layers; the second takes more arguments than the tensor."""
 
     def __init__(self):
         super().__init__()
@@ -34,14 +34,14 @@ def network():
     return network
 
 
-def test_the_arguments_of_the_module_are_given(network):
+def test_arguments_at_returns_the_arguments_of_the_module(network):
     x = torch.ones(1, 2)
     tensor, word, named = arguments_at(network, network.second, x)
     assert torch.equal(tensor, network.first(x))
     assert (word, named) == ("more", {"scale": 3})
 
 
-def test_other_threads_do_not_stop(network):
+def test_other_threads_run_the_whole_network(network):
     x = torch.ones(1, 2)
     arguments_at(network, network.second, x)
     assert torch.equal(network.forward_features(x), 3 * network.first(x))
@@ -52,6 +52,6 @@ def test_other_threads_do_not_stop(network):
         assert set(through) == {(1, 2)}
 
 
-def test_a_module_that_never_runs_is_an_error(network):
+def test_module_that_never_runs_raises(network):
     with pytest.raises(RuntimeError, match="never runs"):
         arguments_at(network, nn.Identity(), torch.ones(1, 2))

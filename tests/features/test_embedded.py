@@ -21,7 +21,7 @@ def backbone():
     return load_backbone("glyph_vit")
 
 
-def test_it_is_a_vit_on_which_the_exact_last_block_works(backbone):
+def test_glyph_vit_uses_the_exact_last_block(backbone):
     assert isinstance(backbone.cut, ClassTokenCut)
     images = torch.randn(2, 3, 64, 64)
     whole = backbone.model(images)
@@ -29,7 +29,7 @@ def test_it_is_a_vit_on_which_the_exact_last_block_works(backbone):
     assert whole.shape == (2, backbone.dim)
 
 
-def test_the_file_is_small_and_lists_what_it_was_trained_on():
+def test_file_is_small_and_lists_its_training_classes():
     file = find_checkpoint("glyph_vit")
     assert file.stat().st_size < MAX_BYTES
     with safe_open(file, "pt") as opened:
@@ -37,7 +37,7 @@ def test_the_file_is_small_and_lists_what_it_was_trained_on():
     assert listed == {glyph.name for glyph in classes_of(*TRAINED_ON)}
 
 
-def test_it_has_seen_no_class_of_the_demos_target():
+def test_held_out_scripts_are_not_trained_on():
     assert {"armenian", "georgian"} <= set(HELD_OUT)
     assert not set(HELD_OUT) & set(TRAINED_ON)
 
@@ -48,18 +48,18 @@ def drawn(background, ink, shift=0):
     return image
 
 
-def test_contrast_does_not_see_which_colors_ink_and_paper_have():
+def test_contrast_ignores_the_colors_of_ink_and_paper():
     dark, light = drawn([1.0, 1.0, 1.0], [0.0, 0.1, 0.0]), drawn([0.1, 0.0, 0.2], [0.9, 0.8, 0.3])
     assert torch.allclose(contrast(dark), contrast(light), atol=1e-2)
 
 
-def test_centering_does_not_see_where_the_ink_is():
+def test_centering_ignores_the_position_of_the_ink():
     here, there = (centered(contrast(drawn([1.0] * 3, [0.0] * 3, shift)), 32) for shift in (0, 12))
     assert torch.allclose(here, there, atol=0.1)
     assert here.max() > 0.5
 
 
-def test_an_empty_page_gives_a_finite_feature(backbone):
+def test_empty_page_gives_a_finite_feature(backbone):
     assert torch.isfinite(backbone(torch.zeros(1, 3, 64, 64))).all()
 
 

@@ -1,4 +1,4 @@
-"""Extraction as a whole: every image its feature, in order, and nothing overwritten by something else."""
+"""Extraction: one feature for each image, in order, and no store replaced by accident."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def test_agrees_with_one_image_at_a_time(drawn, tmp_path):
     assert table.quarantined == []
 
 
-def test_the_index_opens_as_images(drawn, tmp_path):
+def test_index_opens_as_images(drawn, tmp_path):
     run(drawn, tmp_path / "t")
     again = open_images(tmp_path / "t" / "index.parquet")
     assert again.image(3).tobytes() == drawn.image(3).tobytes()
 
 
-def test_a_finished_store_is_opened_not_computed(drawn, tmp_path):
+def test_finished_store_is_opened_without_computing(drawn, tmp_path):
     run(drawn, tmp_path / "t")
     backbone = tiny()
     assert len(run(drawn, tmp_path / "t", backbone)) == N
     assert backbone.n_batches == 0
 
 
-def test_ids_of_a_manifest_do_not_deceive_the_cache(drawn, tmp_path):
+def test_cache_ignores_ids_of_a_manifest(drawn, tmp_path):
     def renamed(rows):
         images = drawn.take(rows)
         ids = [f"{i}" for i in range(len(rows))]
@@ -55,7 +55,7 @@ def test_ids_of_a_manifest_do_not_deceive_the_cache(drawn, tmp_path):
     assert not np.array_equal(one.features, two.features)
 
 
-def test_other_features_are_refused_with_what_differs(drawn, tmp_path):
+def test_other_settings_raise_with_the_difference(drawn, tmp_path):
     run(drawn, tmp_path / "t")
     before = contents(tmp_path / "t")
     for images, backbone, options, line in (
@@ -84,7 +84,7 @@ def test_extracting_no_images_raises(drawn, tmp_path):
         run(drawn.take([]), tmp_path / "t")
 
 
-def test_features_of_another_network_are_rejected_early(drawn, tmp_path, monkeypatch):
+def test_other_network_raises_before_images_are_read(drawn, tmp_path, monkeypatch):
     run(drawn, tmp_path / "f")
     monkeypatch.setattr(ImageSet, "content_column", lambda *_, **__: pytest.fail("images are read"))
     with pytest.raises(StoreMismatchError, match="pooling"):

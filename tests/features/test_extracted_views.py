@@ -57,30 +57,30 @@ def test_bank_uses_the_views_of_extraction_to_the_byte(backbone, tmp_path, alone
     assert backbone.n_seen == 0
 
 
-def test_features_are_the_same_bytes_with_and_without_views(backbone, tmp_path):
+def test_keeping_views_changes_no_byte_of_the_features(backbone, tmp_path):
     with_views = extract(noise(N), backbone, tmp_path / "with", banks=tmp_path / "banks")
     without = extract(noise(N), backbone, tmp_path / "without")
     assert np.array_equal(with_views.features, without.features)
     assert with_views.header == without.header
 
 
-def test_only_what_is_missing_is_computed(backbone, tmp_path, alone):
+def test_bank_computes_only_views_that_extraction_lacks(backbone, tmp_path, alone):
     cache = FeatureCache(tmp_path / "cache")
     extract(noise(10), backbone, tmp_path / "before", cache=cache)  # features without views, as `extract` leaves them
     extract(noise(N), backbone, tmp_path / "features", cache=cache, banks=tmp_path / "banks")
     seen = []
 
-    def noted(steps, total, what):
+    def progress(steps, total, what):
         seen.extend([(what, total)] * what.startswith("computing"))
         return iter(steps)
 
-    with use(progress=noted):
+    with use(progress=progress):
         bank = plain(backbone, noise(N), tmp_path / "banks")
     assert seen == [("computing plain views", 10)]
     assert records(bank) == alone
 
 
-def test_a_damaged_block_is_computed_again(backbone, tmp_path, alone, caplog):
+def test_damaged_block_is_recomputed(backbone, tmp_path, alone, caplog):
     for start in (0, 20):
         images = noise(N).take(range(start, start + 20))
         extract(images, backbone, tmp_path / str(start), banks=tmp_path / "banks")
@@ -103,7 +103,7 @@ def test_bad_images_leave_no_view(make_tree, backbone, tmp_path):
     assert backbone.n_seen == 0
 
 
-def test_a_bad_image_among_cached_ones_does_not_end_a_second_extraction(make_tree, backbone, tmp_path):
+def test_second_extraction_from_the_cache_allows_bad_images(make_tree, backbone, tmp_path):
     root = make_tree({"cats": 6})
     (root / "cats" / "1.png").write_bytes(b"no image")
     cache, how = FeatureCache(tmp_path / "cache"), {"banks": tmp_path / "banks", "max_bad": 0.5}
@@ -112,7 +112,7 @@ def test_a_bad_image_among_cached_ones_does_not_end_a_second_extraction(make_tre
     assert tables[1].quarantined == tables[0].quarantined
 
 
-def test_bad_images_alone_are_refused_by_name(make_tree, backbone, tmp_path):
+def test_only_bad_images_raise_with_the_name_of_the_source(make_tree, backbone, tmp_path):
     root = make_tree({"cats": 2})
     for file in root.rglob("*.png"):
         file.write_bytes(b"no image")
@@ -120,7 +120,7 @@ def test_bad_images_alone_are_refused_by_name(make_tree, backbone, tmp_path):
         extract(open_folder(root), backbone, tmp_path / "features", banks=tmp_path / "banks", max_bad=1.0)
 
 
-def test_another_network_has_other_views_and_a_tuned_one_the_same(backbone, tmp_path):
+def test_views_depend_on_the_frozen_network_only(backbone, tmp_path):
     extract(noise(N), backbone, tmp_path / "features", banks=tmp_path / "banks")
     tuned = tiny()
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""The extraction: the same bytes however it is done, nothing computed twice, nothing silently lost."""
+"""Extraction: the same bytes for any workers and interruptions, nothing computed twice, nothing lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from justright.utils.context import use
 from justright.utils.errors import DegenerateError
 
 
-def test_the_number_of_workers_changes_no_byte(drawn, tmp_path):
+def test_number_of_workers_changes_no_byte(drawn, tmp_path):
     stores = [tmp_path / str(n) for n in (0, 1, 2, 4)]
     for n, store in zip((0, 1, 2, 4), stores, strict=True):
         run(drawn, store, n_workers=n)
@@ -45,29 +45,35 @@ with use(progress=killed_at):
 
 
 @pytest.mark.parametrize(("n_workers", "last"), [(0, 33), (0, 50), (2, 40), (2, 66)])
-def test_kill_and_resume_give_the_bytes_of_an_undisturbed_run(tmp_path, n_workers, last):
+def test_resumed_run_is_byte_identical_to_an_uninterrupted_one(tmp_path, n_workers, last):
     images = draw(tmp_path / "images")
     run(images, tmp_path / "whole")
     out = tmp_path / "killed"
     ended = Program("-c", KILLED, tmp_path / "images", out, n_workers, last).end()
     assert ended.code == -signal.SIGKILL, ended.err
     n_finished = len(list((out / "parts").glob("*.block")))
-    assert 1 <= n_finished < 3, "it was to be killed halfway"
+    assert 1 <= n_finished < 3, "not killed halfway"
     backbone = tiny()
     run(images, out, backbone, n_workers=n_workers)
     assert contents(out) == contents(tmp_path / "whole")
     assert backbone.n_batches == N_BATCHES - n_finished * PART_BATCHES
 
 
-@pytest.mark.parametrize("n_workers", [0, 2])
-def test_nothing_is_computed_again_after_an_interruption(drawn, tmp_path, n_workers):
-    def interrupt(steps, total, what):
+def interrupted_at(number):
+    """A progress that raises KeyboardInterrupt at an image of an extraction."""
+
+    def progress(steps, total, what):
         for n, step in enumerate(steps):
-            if what.startswith("extracting") and n == 66:
+            if what.startswith("extracting") and n == number:
                 raise KeyboardInterrupt
             yield step
 
-    with pytest.raises(KeyboardInterrupt), use(progress=interrupt):
+    return progress
+
+
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_nothing_is_recomputed_after_an_interruption(drawn, tmp_path, n_workers):
+    with pytest.raises(KeyboardInterrupt), use(progress=interrupted_at(66)):
         run(drawn, tmp_path / "t", n_workers=n_workers)
     backbone, steps = tiny(), []
 
@@ -83,7 +89,7 @@ def test_nothing_is_computed_again_after_an_interruption(drawn, tmp_path, n_work
     assert contents(tmp_path / "t") == contents(tmp_path / "whole")
 
 
-def test_the_cache_computes_nothing_twice(drawn, tmp_path):
+def test_cached_images_are_not_recomputed(drawn, tmp_path):
     run(drawn, tmp_path / "fresh")
     run(drawn, tmp_path / "first", cache=FeatureCache(tmp_path / "cache"))
     backbone = tiny()
@@ -93,20 +99,20 @@ def test_the_cache_computes_nothing_twice(drawn, tmp_path):
 
 
 def test_progress_counts_computed_images_only(drawn, tmp_path):
-    seen = []
+    phases = []
 
-    def noted(steps, total, what):
+    def progress(steps, total, what):
         taken = list(steps)
-        seen.append((what.partition(" ")[0], total, len(taken)))
+        phases.append((what.partition(" ")[0], total, len(taken)))
         return iter(taken)
 
     run(drawn.take(range(0, N, 2)), tmp_path / "half", cache=FeatureCache(tmp_path / "cache"))
-    with use(progress=noted):
+    with use(progress=progress):
         run(drawn.take([*range(N), 0, 1]), tmp_path / "all", cache=FeatureCache(tmp_path / "cache"))
-    assert seen[-1] == ("extracting", N // 2, N // 2)
+    assert phases[-1] == ("extracting", N // 2, N // 2)
 
 
-def test_the_cache_knows_content_not_places(drawn, tmp_path):
+def test_cache_identifies_images_by_content(drawn, tmp_path):
     run(drawn, tmp_path / "first", cache=FeatureCache(tmp_path / "cache"))
     (tmp_path / "moved").mkdir()
     order = random.Random(0).sample(range(N), 20)
@@ -123,7 +129,7 @@ def test_the_cache_knows_content_not_places(drawn, tmp_path):
     np.testing.assert_array_equal(table.features, fresh.features)
 
 
-def test_another_backbone_or_transform_does_not_meet_the_cache(drawn, tmp_path):
+def test_another_backbone_or_transform_does_not_use_the_cache(drawn, tmp_path):
     run(drawn, tmp_path / "0", cache=FeatureCache(tmp_path / "cache"))
     for n, backbone in enumerate((tiny(seed=1), tiny(resize=20)), start=1):
         run(drawn, tmp_path / str(n), backbone, cache=FeatureCache(tmp_path / "cache"))
@@ -131,7 +137,7 @@ def test_another_backbone_or_transform_does_not_meet_the_cache(drawn, tmp_path):
 
 
 def test_images_with_equal_content_are_computed_once(drawn, tmp_path):
-    rows = [*range(8), *range(8), *range(40), *range(8)]  # copies within a shard and across shards
+    rows = [*range(8), *range(8), *range(40), *range(8)]  # copies in one batch and across batches
     backbone = tiny()
     table = run(drawn.take(rows), tmp_path / "t", backbone)
     assert backbone.n_batches == 20  # 40 images
@@ -144,21 +150,15 @@ def test_bad_images_do_not_change_the_others(with_bad, drawn, tmp_path):
     np.testing.assert_array_equal(table.features, run(drawn, tmp_path / "u").features[kept])
 
 
-def test_resuming_remembers_the_bad_images(with_bad, tmp_path):
-    def stop(steps, total, what):
-        yield from (step for n, step in enumerate(steps) if what != "extracting images" or n < 40 or stop_now())
-
-    def stop_now():
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), use(progress=stop):
+def test_resumed_run_lists_the_same_bad_images(with_bad, tmp_path):
+    with pytest.raises(KeyboardInterrupt), use(progress=interrupted_at(40)):
         run(with_bad, tmp_path / "t", max_bad=0.1)
     run(with_bad, tmp_path / "t", max_bad=0.1)
     run(with_bad, tmp_path / "whole", max_bad=0.1)
     assert contents(tmp_path / "t") == contents(tmp_path / "whole")
 
 
-def test_features_that_are_not_finite_are_refused(drawn, tmp_path):
+def test_features_that_are_not_finite_raise(drawn, tmp_path):
     backbone = tiny()
     backbone.model.norm.weight.data.fill_(float("nan"))
     with pytest.raises(DegenerateError, match="not finite"):
@@ -166,14 +166,8 @@ def test_features_that_are_not_finite_are_refused(drawn, tmp_path):
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:-1] + b"x", lambda data: b""])
-def test_a_damaged_part_is_computed_again(drawn, tmp_path, damage):
-    def interrupt(steps, total, what):
-        for n, step in enumerate(steps):
-            if what.startswith("extracting") and n == 66:
-                raise KeyboardInterrupt
-            yield step
-
-    with pytest.raises(KeyboardInterrupt), use(progress=interrupt):
+def test_damaged_part_is_recomputed(drawn, tmp_path, damage):
+    with pytest.raises(KeyboardInterrupt), use(progress=interrupted_at(66)):
         run(drawn, tmp_path / "t")
     part = max((tmp_path / "t" / "parts").glob("*.block"), key=lambda path: path.stat().st_size)
     part.write_bytes(damage(part.read_bytes()))

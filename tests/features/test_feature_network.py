@@ -8,13 +8,13 @@ import torch
 from tests.features.tiny_extraction import N, contents, run
 
 from justright.data.transforms import ImageRecipe
+from justright.features.automatic import usable
 from justright.features.backbone import Backbone
-from justright.features.feature_network import usable
 from justright.features.guarded_timm import timm
 from justright.utils.errors import DataError
 
 
-def test_a_conv_net_may_run_in_several_threads(drawn, tmp_path):
+def test_conv_net_runs_in_several_threads(drawn, tmp_path):
     torch.manual_seed(0)
     net = Backbone(timm.create_model("test_resnet", pretrained=False, num_classes=0), "conv", ImageRecipe(32, 32))
     run(drawn, tmp_path / "0", net)
@@ -23,7 +23,7 @@ def test_a_conv_net_may_run_in_several_threads(drawn, tmp_path):
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-def test_halves_are_stored_in_half_and_stay_near(drawn, tmp_path, precision):
+def test_half_precision_is_stored_in_half_and_stays_close(drawn, tmp_path, precision):
     exact = run(drawn, tmp_path / "exact").features
     near = run(drawn, tmp_path / "near", precision=precision).features
     assert near.dtype == np.float16

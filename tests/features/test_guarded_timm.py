@@ -1,4 +1,4 @@
-"""timm beside a torchvision of the fitting build, of another build, and a broken one."""
+"""timm with a torchvision of the same build, of another build, and a broken one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import torchvision.transforms.v2, timm.data
 
 @pytest.fixture(scope="module")
 def fresh():
-    """A network first, and then all that is imported beside it: a process of its own takes seconds to start."""
+    """One process for several tests, because it takes seconds to start."""
     path = os.pathsep.join(filter(None, sys.path))
     command = [sys.executable, "-W", "error", "-c", FRESH]
     return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}, check=False)
@@ -29,7 +29,7 @@ def test_timm_and_torchvision_import_without_warnings(fresh):
     assert fresh.returncode == 0, fresh.stderr
 
 
-def test_a_network_of_timm_computes(fresh):
+def test_network_of_timm_computes(fresh):
     assert fresh.stdout.strip() == "512"
 
 
@@ -43,7 +43,7 @@ import justright.features.guarded_timm
 """
 
 
-def test_another_failure_of_torchvision_is_not_hidden(tmp_path):
+def test_other_failures_of_torchvision_are_raised(tmp_path):
     (tmp_path / "torchvision").mkdir()
     (tmp_path / "torchvision" / "__init__.py").write_text("raise RuntimeError('of another kind')")
     ended = Program("-c", BROKEN, tmp_path).end()

@@ -10,7 +10,7 @@ from justright.features.cuts import block_inputs, class_token, is_covered
 from justright.features.guarded_timm import Block, timm
 
 
-def shaken(block: nn.Module, seed: int = 0) -> nn.Module:
+def randomized(block: nn.Module, seed: int = 0) -> nn.Module:
     """Random values everywhere, so that no affine part, bias or scale is trivial."""
     chance = torch.Generator().manual_seed(seed)
     for name, parameter in block.named_parameters():
@@ -21,7 +21,7 @@ def shaken(block: nn.Module, seed: int = 0) -> nn.Module:
 
 
 def outputs_and_gradients(compute, block, tokens):
-    """The class token, and the gradient of a lopsided function of it for every parameter."""
+    """The class token, and the gradient of a weighted sum of it for every parameter."""
     block.zero_grad()
     out = compute(tokens)
     (out * torch.linspace(-1, 2, out.numel(), dtype=out.dtype).view_as(out)).sum().backward()
@@ -30,8 +30,8 @@ def outputs_and_gradients(compute, block, tokens):
 
 def assert_exact(block, tokens, tolerance):
     expected, expected_grads = outputs_and_gradients(lambda x: block(x)[:, 0], block, tokens)
-    given, grads = outputs_and_gradients(lambda x: class_token(block, *block_inputs(block, x)), block, tokens)
-    assert (given - expected).abs().max() <= tolerance * expected.abs().max()
+    output, grads = outputs_and_gradients(lambda x: class_token(block, *block_inputs(block, x)), block, tokens)
+    assert (output - expected).abs().max() <= tolerance * expected.abs().max()
     for name, gradient in expected_grads.items():
         largest = (grads[name] - gradient).abs().max() / gradient.abs().max()
         assert largest <= 10 * tolerance, f"{name}: {largest:.1e}"
@@ -46,22 +46,22 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_output_and_every_gradient_are_those_of_the_ordinary_block(kind):
-    block = shaken(Block(24, num_heads=3, **KINDS[kind]).double())
+def test_output_and_gradients_agree_with_the_ordinary_block(kind):
+    block = randomized(Block(24, num_heads=3, **KINDS[kind]).double())
     tokens = torch.randn(5, 11, 24, dtype=torch.float64)
     assert is_covered(block)
     assert_exact(block, tokens, tolerance=1e-13)
 
 
 @pytest.mark.parametrize("init_values", [None, 1.0])
-def test_a_block_of_the_shape_of_vit_b_agrees_in_float32(init_values):
+def test_block_of_vit_b_agrees_in_float32(init_values):
     torch.manual_seed(0)
-    block = shaken(Block(768, num_heads=12, qkv_bias=True, init_values=init_values))
+    block = randomized(Block(768, num_heads=12, qkv_bias=True, init_values=init_values))
     assert_exact(block, torch.randn(2, 65, 768), tolerance=2e-5)
 
 
-def test_the_key_bias_has_no_gradient():
-    block = shaken(Block(24, num_heads=3, qkv_bias=True).double())
+def test_key_bias_has_no_gradient():
+    block = randomized(Block(24, num_heads=3, qkv_bias=True).double())
     tokens = torch.randn(2, 7, 24, dtype=torch.float64)
     _, exact = outputs_and_gradients(lambda x: class_token(block, *block_inputs(block, x)), block, tokens)
     _, ordinary = outputs_and_gradients(lambda x: block(x)[:, 0], block, tokens)
@@ -71,7 +71,7 @@ def test_the_key_bias_has_no_gradient():
 
 @torch.no_grad()
 def test_agrees_with_the_formulas_written_as_loops():
-    block = shaken(Block(8, num_heads=2, qkv_bias=True, init_values=1.0).double())
+    block = randomized(Block(8, num_heads=2, qkv_bias=True, init_values=1.0).double())
     x = torch.randn(1, 4, 8, dtype=torch.float64)
     n, x_0 = block_inputs(block, x)
     g, b = block.norm1.weight, block.norm1.bias
@@ -89,7 +89,7 @@ def test_agrees_with_the_formulas_written_as_loops():
     torch.testing.assert_close(class_token(block, n, x_0)[0], out)
 
 
-REFUSED = {
+NOT_COVERED = {
     "q/k norm": {"qk_norm": True},
     "norm inside attention": {"scale_attn_norm": True},
     "differential attention": {"attn_layer": "diff"},
@@ -100,12 +100,12 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("why", REFUSED)
-def test_refuses(why):
-    assert not is_covered(Block(32, num_heads=2, qkv_bias=True, **REFUSED[why]))
+@pytest.mark.parametrize("why", NOT_COVERED)
+def test_other_blocks_are_not_covered(why):
+    assert not is_covered(Block(32, num_heads=2, qkv_bias=True, **NOT_COVERED[why]))
 
 
-def test_refuses_other_kinds_of_blocks():
+def test_other_classes_of_blocks_are_not_covered():
     from timm.models.eva import EvaBlock
     from timm.models.vision_transformer import ParallelScalingBlock, ResPostBlock
 
@@ -115,20 +115,20 @@ def test_refuses_other_kinds_of_blocks():
     assert not is_covered(nn.Linear(2, 2))
 
 
-def test_refuses_gated_attention():
+def test_gated_attention_is_not_covered():
     block = Block(32, num_heads=2)
     block.attn = timm.layers.Attention(32, num_heads=2, gated=True)
     assert not is_covered(block)
 
 
-def test_refuses_a_block_into_which_someone_hung_a_hook():
+def test_block_with_a_hook_is_not_covered():
     block = Block(32, num_heads=2)
     assert is_covered(block)
     block.attn.qkv.register_forward_hook(lambda *_: None)
     assert not is_covered(block)
 
 
-def test_accepts_a_gated_mlp_as_in_dinov2_giant():
-    block = shaken(Block(24, num_heads=3, qkv_bias=True, mlp_layer=timm.layers.SwiGLUPacked).double())
+def test_gated_mlp_of_dinov2_giant_is_covered():
+    block = randomized(Block(24, num_heads=3, qkv_bias=True, mlp_layer=timm.layers.SwiGLUPacked).double())
     assert is_covered(block)
     assert_exact(block, torch.randn(2, 7, 24, dtype=torch.float64), tolerance=1e-13)

@@ -1,4 +1,4 @@
-"""Networks by name: filled from a checkpoint that fits, at any resolution."""
+"""Networks by name, with the parameters of a matching checkpoint, at any resolution."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_another_resolution_interpolates_the_positions():
     torch.testing.assert_close(backbone(images), model(images), rtol=1e-4, atol=1e-5)
 
 
-def test_a_checkpoint_of_another_network_is_refused():
+def test_checkpoint_of_another_network_raises():
     file = home() / "x.safetensors"
     home().mkdir()
     save_file(timm.create_model("test_vit2", num_classes=0).state_dict(), file)

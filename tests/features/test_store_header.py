@@ -1,4 +1,4 @@
-"""Headers: what agrees, what differs, and which features may be compared."""
+"""Headers: differences, and which features may be compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from justright.features.store import Header, StoreMismatchError, data_fingerprint
 
 
-def test_equal_headers_agree_across_json():
+def test_equal_headers_agree_after_json():
     header = Header((4,), "float32", transform={"mean": (0.5, 0.5)})
     assert (
         Header(
@@ -20,7 +20,7 @@ def test_equal_headers_agree_across_json():
     )
 
 
-def test_features_of_two_backbones_are_not_compared():
+def test_features_of_two_backbones_are_not_comparable():
     one, other = (Header([4], "float32", backbone={"name": name}) for name in ("a", "b"))
     with pytest.raises(StoreMismatchError, match=r"backbone\.name: a, b"):
         one.require_comparable(other)
@@ -31,7 +31,7 @@ def test_given_ids_are_part_of_the_data_fingerprint():
     table = pa.table({"id": pa.array([None, "b"]), "path": ["x", "y"]})
     plain = data_fingerprint(["a", "b"], table)
     assert plain == data_fingerprint(["a", "b"], table.drop_columns("id"))
-    claimed = data_fingerprint(["a", "b"], table.set_column(0, "id", pa.array(["0", "1"])))
-    assert claimed["content"] == plain["content"]
-    assert claimed["ids"] != data_fingerprint(["a", "b"], table.set_column(0, "id", pa.array(["1", "0"])))["ids"]
+    given = data_fingerprint(["a", "b"], table.set_column(0, "id", pa.array(["0", "1"])))
+    assert given["content"] == plain["content"]
+    assert given["ids"] != data_fingerprint(["a", "b"], table.set_column(0, "id", pa.array(["1", "0"])))["ids"]
     assert data_fingerprint(["a", "c"], table.set_column(0, "id", pa.array(["0", "1"])))["content"] != plain["content"]

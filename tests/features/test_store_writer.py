@@ -1,4 +1,4 @@
-"""Writing a store: never over something else; a remote one is complete or absent."""
+"""Writing a store: other files are never replaced; a remote store is complete or absent."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from justright.utils.parallel import ENGINES
 from justright.utils.remote import RemotePath
 
 
-def test_an_unfinished_store_is_refused(table, tmp_path):
+def test_unfinished_store_raises(table, tmp_path):
     begin_store(tmp_path / "t", table.header)
     with pytest.raises(DamagedStoreError, match="is not finished"):
         FeatureTable.open(tmp_path / "t")
 
 
-def test_two_writers_of_one_store_are_refused(table, tmp_path):
+def test_second_writer_of_a_store_raises(table, tmp_path):
     begin_store(tmp_path / "t", table.header)
     with (
         locked_store(tmp_path / "t"),
@@ -43,7 +43,7 @@ def test_two_writers_of_one_store_are_refused(table, tmp_path):
         pass
 
 
-def test_another_header_is_refused_with_what_differs(table, tmp_path):
+def test_other_header_raises_with_the_difference(table, tmp_path):
     table.write(tmp_path / "t")
     other = Header([4], "float32", backbone={"name": "vit"}, data=table.header.data)
     with pytest.raises(StoreMismatchError, match=r"backbone\.name: not given, vit"):
@@ -52,7 +52,7 @@ def test_another_header_is_refused_with_what_differs(table, tmp_path):
     assert not begin_store(tmp_path / "t", other, overwrite=True)
 
 
-def test_a_directory_of_something_else_is_never_touched(table, tmp_path):
+def test_other_folder_is_never_touched(table, tmp_path):
     (tmp_path / "t").mkdir()
     (tmp_path / "t" / "thesis.tex").write_text("all my work")
     for overwrite in (False, True):
@@ -74,7 +74,7 @@ def place(tmp_path, home):
 
 def test_remote_store_equals_local_without_leftovers(drawn, tmp_path, place, home):
     here, there = run(drawn, tmp_path / "here"), run(drawn, str(place))
-    differing = {"index.parquet", HEADER}  # how images are seen from the store, and the hash of that
+    differing = {"index.parquet", HEADER}  # sources are relative to the store, and their hash
     for name in set(FILES) - differing:
         assert (place / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
     assert isinstance(there.features, FileRows)
@@ -86,7 +86,7 @@ def test_remote_store_equals_local_without_leftovers(drawn, tmp_path, place, hom
     assert backbone.n_batches == 0
 
 
-def test_features_are_read_like_an_array(table, place):
+def test_remote_features_are_read_like_an_array(table, place):
     there = table.write(place)
     rows = np.array([7, 0, 0, 3])
     for key in (rows, slice(2, 5), slice(None, None, 3), np.arange(10) % 2 == 0, slice(0, 0)):
@@ -97,15 +97,15 @@ def test_features_are_read_like_an_array(table, place):
     assert labeled_and_target(there, there)[0].shape == (20, 4)
 
 
-def test_store_appears_with_its_header(drawn, tmp_path, place, monkeypatch):
-    plainly = RemotePath.put
+def test_remote_store_is_absent_until_its_header_is_copied(drawn, tmp_path, place, monkeypatch):
+    put = RemotePath.put
 
-    def torn(self, file):
+    def interrupted(self, file):
         if file.name == HEADER:
             raise KeyboardInterrupt
-        plainly(self, file)
+        put(self, file)
 
-    monkeypatch.setattr(RemotePath, "put", torn)
+    monkeypatch.setattr(RemotePath, "put", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(drawn, place)
     with pytest.raises(DataError, match="no feature store"):
@@ -118,7 +118,7 @@ def test_store_appears_with_its_header(drawn, tmp_path, place, monkeypatch):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_damage_is_refused_by_name(table, place, name):
+def test_damaged_remote_file_raises_with_its_name(table, place, name):
     table.write(place)
     files, path = fsspec.core.url_to_fs(str(place / name))
     data = bytearray(files.cat_file(path))
@@ -128,7 +128,7 @@ def test_damage_is_refused_by_name(table, place, name):
         _ = FeatureTable.open(place).quarantined
 
 
-def test_other_features_are_replaced_only_with_overwrite(table, place):
+def test_remote_store_is_replaced_only_with_overwrite(table, place):
     table.write(place)
     other = table.take([0, 1])
     with pytest.raises(StoreMismatchError):
@@ -144,11 +144,11 @@ def test_leftovers_of_another_extraction_are_ignored(table, place):
 
 
 @pytest.mark.parametrize("name", FAR_ENGINES)
-def test_workers_read_a_store_elsewhere_themselves(tmp_path, home, name):
+def test_workers_read_a_remote_store_themselves(tmp_path, home, name):
     rng = np.random.default_rng(0)
     labels = np.arange(60) % 4
     pool, target = (1 + rng.normal(size=(60, 8)).astype(np.float32) for _ in "ab")
-    address = f"local://{tmp_path}/there"  # a kind of fsspec that other processes see too
+    address = f"local://{tmp_path}/there"  # a file system that other processes see too
     stores = (FeatureTable.of(pool, label=labels).write(f"{address}/p"), FeatureTable.of(target).write(f"{address}/t"))
     shards = [row_shards(store.features, 13) for store in stores]
     assert isinstance(shards[0][0], FileRows)

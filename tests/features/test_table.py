@@ -1,4 +1,4 @@
-"""Tables: what is written is read, in order, without torch."""
+"""Tables: written and read back, in order, without torch."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def test_patch_tokens_keep_their_axes(tmp_path):
     assert list(read.header.shape) == [3, 4]
 
 
-def test_a_table_without_rows_is_a_table(tmp_path):
+def test_empty_table_is_read_back(tmp_path):
     read = FeatureTable.of(np.empty((0, 5), np.float32)).write(tmp_path / "t")
     assert read.features.shape == (0, 5)
     assert len(read.from_row(0)) == 0
 
 
-def test_the_rows_from_one_on_are_mapped_and_other_data(table, tmp_path):
+def test_later_rows_are_mapped_and_have_their_own_fingerprint(table, tmp_path):
     written = table.write(tmp_path / "t")
     for each in (table, written):
         rest = each.from_row(4)
@@ -54,7 +54,7 @@ def test_the_rows_from_one_on_are_mapped_and_other_data(table, tmp_path):
     assert isinstance(written.from_row(4).features, np.memmap)
 
 
-def test_taken_rows_are_other_data(table, tmp_path):
+def test_taken_rows_have_their_own_fingerprint(table, tmp_path):
     taken = table.write(tmp_path / "t").take([3, 1])
     np.testing.assert_array_equal(taken.features, table.features[[3, 1]])
     assert taken.paths == ["3.png", "1.png"]
@@ -62,12 +62,12 @@ def test_taken_rows_are_other_data(table, tmp_path):
     np.testing.assert_array_equal(taken.write(tmp_path / "u").features, taken.features)
 
 
-def test_without_labels_nothing_tells_the_class(table):
-    blind = table.without_labels()
-    assert set(blind.labels) == {-1}
-    assert blind.classes == {}
-    assert blind.index["class_name"].null_count == 10
-    assert blind.ids == table.ids
+def test_without_labels_no_column_reveals_the_class(table):
+    unlabeled = table.without_labels()
+    assert set(unlabeled.labels) == {-1}
+    assert unlabeled.classes == {}
+    assert unlabeled.index["class_name"].null_count == 10
+    assert unlabeled.ids == table.ids
 
 
 def test_reading_needs_no_torch(table, tmp_path):

@@ -1,8 +1,8 @@
-"""Views: drawn the same for any number of threads; workers of a bank give the bytes of one process."""
+"""Views: drawn the same for any number of threads; workers of a bank give the same bytes as one process."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,15 +13,14 @@ from tests.lost_workers import FAR_ENGINES, deadly
 from justright.data import from_dataset
 from justright.data.image_set import ImageSet, sent
 from justright.data.transforms import ImageRecipe, Strong, Weak, draw_view, transform_named
-from justright.features.bank import ApplyPrefix, DrawViews
-from justright.features.views import FreshViews, ViewDrawer, record_type
+from justright.features.bank import FreshViews, apply_prefix, draw_batch, draw_views, record_type
 from justright.features.workers import tools
 from justright.utils.errors import BadImageError, JustrightError
 from justright.utils.parallel import ENGINES
 
 FEW = np.arange(7)
 RECIPE = ImageRecipe(resolution=16, resize=20)
-DRAWER = ViewDrawer(Strong(), RECIPE, seed=3)
+DRAW = partial(draw_views, Strong(), RECIPE, 3)
 
 
 def files(root):
@@ -35,26 +34,26 @@ def test_engine_is_byte_identical_with_a_killed_worker(drawn, tmp_path, name):
     doomed = deadly(drawn.take(FEW), tmp_path / "marks")
     with ENGINES[name](1) as engine:
         there = bank_of(tmp_path / "there", doomed, engine=engine).build()
-    assert (tmp_path / "marks" / "decoded").exists(), "nobody was killed"
+    assert (tmp_path / "marks" / "decoded").exists(), "no worker was killed"
     assert files(there.cache.root) == files(here.cache.root) != {}
 
 
-def test_a_bad_image_is_named(with_bad):
+def test_bad_image_raises_with_its_name(with_bad):
     images = with_bad.named_by([str(row) for row in range(len(with_bad))])
     row = images.paths.index("class0/003.png")
     with pytest.raises(BadImageError, match=r"class0/003\.png: not an image"):
-        DrawViews(images.readers, DRAWER)((sent(images, range(row, row + 1)), [0]))
+        draw_batch(images.readers, DRAW, (sent(images, range(row, row + 1)), [0]))
 
 
-def test_a_machine_of_another_kind_is_refused(drawn):
+def test_worker_with_other_versions_raises(drawn):
     images, backbone = drawn.take(FEW).with_ids(), tiny()
     layout = record_type(backbone.stored_names, backbone.stored_shapes, "float32")
-    drawer = ViewDrawer(transform_named("weak"), backbone.recipe, 0)
-    views = DrawViews(images.readers, drawer)((sent(images, range(2)), [0, 5]))
-    compute = ApplyPrefix(backbone, layout, 3, tools(backbone.device))
-    assert [len(records) for records in compute(views)] == [2, 2]
+    draw = partial(draw_views, transform_named("weak"), backbone.recipe, 0)
+    views = draw_batch(images.readers, draw, (sent(images, range(2)), [0, 5]))
+    here = tools(backbone.device)
+    assert [len(records) for records in apply_prefix(backbone, layout, 3, here, views)] == [2, 2]
     with pytest.raises(JustrightError, match="a worker computes with"):
-        replace(compute, tools=compute.tools | {"torch": "1.0"})(views)
+        apply_prefix(backbone, layout, 3, here | {"torch": "1.0"}, views)
 
 
 def small_noise(n: int = 6) -> ImageSet:
@@ -62,34 +61,34 @@ def small_noise(n: int = 6) -> ImageSet:
     return from_dataset([(rng.integers(0, 256, (24, 30, 3), dtype=np.uint8), 0) for _ in range(n)], "noise").with_ids()
 
 
-def test_each_row_gets_the_view_of_its_number_on_any_number_of_threads():
+def test_drawn_views_do_not_depend_on_threads():
     images, rows, numbers = small_noise(), [5, 0, 5, 3], [0, 7, 1, 1 << 61]
     expected = [
         draw_view(images.image(row), Strong(), RECIPE, seed=3, image_id=images.ids[row], view=number)
         for row, number in zip(rows, numbers, strict=True)
     ]
     for n_threads in (0, 5):
-        assert torch.equal(DRAWER.draw(images, rows, numbers, n_threads), torch.stack(expected))
+        assert torch.equal(DRAW(images, rows, numbers, n_threads), torch.stack(expected))
 
 
 def test_worker_draws_the_same_views():
     images = small_noise()
-    first, second = DrawViews(images.readers, DRAWER)((sent(images, np.array([1, 4])), [2, 9]))
-    np.testing.assert_array_equal(first, DRAWER.draw(images, [1, 4], [2, 2]))
-    np.testing.assert_array_equal(second, DRAWER.draw(images, [1, 4], [9, 9]))
+    first, second = draw_batch(images.readers, DRAW, (sent(images, np.array([1, 4])), [2, 9]))
+    np.testing.assert_array_equal(first, DRAW(images, [1, 4], [2, 2]))
+    np.testing.assert_array_equal(second, DRAW(images, [1, 4], [9, 9]))
 
 
-def test_an_image_that_is_drawn_twice_is_decoded_once(monkeypatch):
+def test_image_with_several_views_is_decoded_once(monkeypatch):
     images, decoded = small_noise(), []
-    plainly = ImageSet.image
-    monkeypatch.setattr(ImageSet, "image", lambda self, row: decoded.append(row) or plainly(self, row))
-    DRAWER.draw(images, [1, 2, 1, 2], [0, 0, 1, 1], 2)
+    image = ImageSet.image
+    monkeypatch.setattr(ImageSet, "image", lambda self, row: decoded.append(row) or image(self, row))
+    DRAW(images, [1, 2, 1, 2], [0, 0, 1, 1], 2)
     assert sorted(decoded) == [1, 2]
 
 
-@pytest.mark.parametrize("options", [{}, {"qk_norm": True}], ids=["exact last block", "general path"])
+@pytest.mark.parametrize("options", [{}, {"qk_norm": True}], ids=["exact last block", "last block"])
 @pytest.mark.parametrize("transform", [Weak(), Strong()])
-def test_a_bank_and_fresh_views_give_the_same_numbers(tmp_path, options, transform):
+def test_bank_agrees_with_fresh_views(tmp_path, options, transform):
     backbone = tiny(**options)
     bank = bank_of(tmp_path, backbone=backbone, transform=transform).build()
     fresh = FreshViews(backbone, noise(), transform)
@@ -97,7 +96,7 @@ def test_a_bank_and_fresh_views_give_the_same_numbers(tmp_path, options, transfo
         torch.testing.assert_close(stored, computed, rtol=1e-5, atol=1e-6)
 
 
-def test_training_from_the_bank_is_training_from_fresh_views(tmp_path):
+def test_training_from_the_bank_agrees_with_fresh_views(tmp_path):
     losses = []
     for kind in ("bank", "fresh"):
         backbone = tiny()
@@ -126,7 +125,7 @@ def test_choose_gives_each_image_different_views(tmp_path):
         bank.choose(0, 0, 5, n_views=4)
 
 
-def test_bad_images_are_named_and_can_be_left_out(tmp_path, make_tree):
+def test_bad_images_raise_and_can_be_left_out(tmp_path, make_tree):
     from justright.data.folder import open_folder
 
     root = make_tree({"cats": 4})

@@ -1,4 +1,4 @@
-"""Workers: one core each, little begun ahead, and torch left as it was."""
+"""Workers: one core each, few tasks ahead, and the threads of torch restored."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tests.features.tiny_extraction import run
 from justright.features.workers import decode_and_compute, on_one_core_each, one_core_a_thread
 
 
-def test_torch_gets_its_threads_back(drawn, tmp_path):
+def test_threads_of_torch_are_restored(drawn, tmp_path):
     torch.set_num_threads(3)
     run(drawn, tmp_path / "t", n_workers=2)
     assert torch.get_num_threads() == 3
     torch.set_num_threads(1)
 
 
-def test_torch_gets_its_threads_back_after_an_error():
+def test_threads_of_torch_are_restored_after_an_error():
     before = torch.get_num_threads()
     with pytest.raises(ZeroDivisionError), one_core_a_thread():
         _ = 1 / 0

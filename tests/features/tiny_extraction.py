@@ -15,10 +15,10 @@ from justright.features.extract import extract
 from justright.features.guarded_timm import VisionTransformer
 from justright.features.store import FILES
 
-N, BATCH = 70, 2  # three shards: 32, 32 and 6 images
+N, BATCH = 70, 2  # parts of 32, 32 and 6 images
 N_BATCHES = 35
 BAD = ["class0/003.png", "class1/064.png", "class2/005.png", "class2/008.png"]
-"""What the fixture `with_bad` spoils."""
+"""The files that the fixture `with_bad` damages."""
 
 
 class Counting(Backbone):
@@ -27,7 +27,7 @@ class Counting(Backbone):
     n_batches = 0
 
     def forward(self, images, pooling="class"):
-        self.n_batches += len(images) == BATCH  # not the single image that tells the shape
+        self.n_batches += len(images) == BATCH  # without the single image that gives the shape
         return super().forward(images, pooling)
 
 

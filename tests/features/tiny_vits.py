@@ -1,4 +1,4 @@
-"""Tiny ViTs of every kind that matters for where a network is cut."""
+"""Tiny ViTs of every kind that is cut differently."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SMALL = ImageRecipe(resolution=32, resize=36)
 
 
 def tiny(**options):
-    """A random ViT small enough for a test; nothing in it is left at a trivial value."""
+    """A tiny random ViT; no parameter has a trivial value."""
     sizes = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 0}
     torch.manual_seed(0)
     model = timm.create_model("vit_tiny_patch16_224", **sizes | options).eval()

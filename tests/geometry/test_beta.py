@@ -24,34 +24,34 @@ def test_agrees_with_eq_11_written_as_loops(xs, alpha, beta):
     assert beta_density(np.array(xs), alpha, beta) == pytest.approx(eq_11_as_loops(xs, alpha, beta), rel=1e-9)
 
 
-def test_one_and_one_weigh_exactly_1_everywhere_ends_included():
+def test_shapes_1_and_1_give_density_1_everywhere():
     assert np.all(beta_density(np.linspace(0, 1, 1001), 1.0, 1.0) == 1.0)
 
 
 @given(inside, shapes, shapes)
-def test_swapping_the_shapes_mirrors_the_density(x, alpha, beta):
+def test_swapped_shapes_mirror_the_density(x, alpha, beta):
     assert beta_density(np.array([x]), alpha, beta) == pytest.approx(
         beta_density(np.array([1 - x]), beta, alpha), rel=1e-9
     )
 
 
-def test_equal_shapes_are_symmetric_with_their_peak_in_the_middle():
+def test_equal_shapes_give_a_symmetric_density_with_a_central_peak():
     density = beta_density(np.linspace(0, 1, 101), 5.0, 5.0)
     assert density == pytest.approx(density[::-1], rel=1e-12)
     assert density.argmax() == 50
     assert density[[0, -1]].tolist() == [0.0, 0.0]
 
 
-def test_the_density_integrates_to_one():
+def test_density_integrates_to_one():
     x = (np.arange(10_000) + 0.5) / 10_000
     assert beta_density(x, 3.0, 7.0).mean() == pytest.approx(1.0, abs=1e-6)
 
 
-def test_nothing_lies_outside_the_unit_interval():
+def test_density_is_zero_outside_the_unit_interval():
     assert beta_density(np.array([-0.1, 1.1]), 1.0, 1.0).tolist() == [0.0, 0.0]
 
 
-def test_shapes_must_be_positive():
+def test_shapes_that_are_not_positive_raise():
     with pytest.raises(JustrightError, match="alpha=0"):
         beta_density(np.array([0.5]), 0.0, 1.0)
 
@@ -66,7 +66,7 @@ def test_shapes_must_be_positive():
         ("raw", [-0.5, 0.0, 0.5, 0.5]),
     ],
 )
-def test_the_ways_into_the_unit_interval(domain, expected):
+def test_domains_map_cosines_to_the_unit_interval(domain, expected):
     assert to_unit_interval(np.array([-0.5, 0.0, 0.5, 0.5]), domain) == pytest.approx(expected)
 
 
@@ -77,11 +77,11 @@ def test_domain_target_maps_the_reference_to_one_half():
         to_unit_interval(np.zeros(2), "target", reference=-0.1)
 
 
-def test_no_spread_leaves_minmax_without_an_answer():
+def test_minmax_of_equal_similarities_raises():
     with pytest.raises(DegenerateError, match=r"all 3 similarities are 0\.2"):
         to_unit_interval(np.full(3, 0.2), "minmax")
 
 
-def test_an_unknown_domain_is_refused_by_name():
+def test_unknown_domain_raises_with_its_name():
     with pytest.raises(JustrightError, match="'sigmoid'"):
         to_unit_interval(np.zeros(2), "sigmoid")

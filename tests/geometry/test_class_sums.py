@@ -14,7 +14,7 @@ def images():
     return rng.normal(size=(50, 4)).astype(np.float32), rng.integers(0, 7, size=50)
 
 
-def test_batches_and_merges_give_the_centroids_of_the_whole(images):
+def test_batches_and_merges_give_the_centroids_of_all_images(images):
     features, labels = images
     first, second = ClassSums(), ClassSums()
     first.update(features[:20], labels[:20]).update(features[20:23], labels[20:23])
@@ -26,7 +26,7 @@ def test_batches_and_merges_give_the_centroids_of_the_whole(images):
     assert merged.counts.sum() == len(features)
 
 
-def test_merging_is_symmetric_and_empty_changes_nothing(images):
+def test_merge_is_symmetric_and_ignores_empty_sums(images):
     features, labels = images
 
     def part(rows):
@@ -40,19 +40,19 @@ def test_merging_is_symmetric_and_empty_changes_nothing(images):
     assert np.array_equal(ClassSums().merge(part(one)).sums, part(one).sums)
 
 
-def test_a_batch_larger_than_a_chunk_is_summed_whole():
+def test_batch_larger_than_a_chunk_is_summed_completely():
     n_images = 2 * CHUNK_ROWS + 17
     sums = ClassSums().update(np.ones((n_images, 2), dtype=np.float32), np.arange(n_images) % 3)
     assert np.array_equal(sums.sums[:, 0], sums.counts)
 
 
-def test_classes_may_turn_up_late_and_in_any_order():
+def test_classes_may_appear_in_any_batch_and_order():
     sums = ClassSums().update(np.array([[1.0]]), np.array([5])).update(np.array([[2.0], [4.0]]), np.array([9, 1]))
     assert sums.classes.tolist() == [1, 5, 9]
     assert sums.sums.ravel().tolist() == [4.0, 1.0, 2.0]
 
 
-def test_features_of_another_dimension_are_refused():
+def test_features_of_another_dimension_raise():
     sums = ClassSums().update(np.ones((2, 3)), np.array([0, 1]))
     with pytest.raises(DataError, match="4 dimensions after features of 3"):
         sums.update(np.ones((2, 4)), np.array([0, 1]))

@@ -32,5 +32,5 @@ def test_unit_rows_keep_a_row_of_zeros():
 @pytest.mark.parametrize(
     ("n_rows", "most", "places"), [(10, 4, [0, 3, 6, 9]), (3, 8, [0, 1, 2]), (5, 1, [0]), (0, 3, [])]
 )
-def test_evenly_spaced_rows_begin_with_the_first(n_rows, most, places):
+def test_evenly_spaced_rows_start_with_the_first(n_rows, most, places):
     assert evenly_spaced(n_rows, most).tolist() == places

@@ -5,13 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from justright.geometry import (
-    CosineQuantile,
-    cosine_similarity,
-    farthest_similarity,
-    nearest_similarity,
-    row_quantile,
-)
+from justright.geometry import CosineQuantile, cosine_similarity, farthest_similarity, nearest_similarity
 from justright.geometry.rows import CHUNK_ROWS
 
 
@@ -36,7 +30,7 @@ def test_cosines_agree_with_loops(points):
 
 
 def quantile_similarity(centroids, target, quantile=0.5):
-    return row_quantile(cosine_similarity(centroids, target), quantile)
+    return CosineQuantile(centroids, quantile).update(target).similarity()
 
 
 def test_agrees_with_eq_12_written_as_loops(points):
@@ -50,7 +44,7 @@ def test_nearest_and_median_agree_with_loops(points):
     assert quantile_similarity(*points) == pytest.approx([sorted(row)[12] for row in cosines], abs=1e-12)
 
 
-def test_the_median_of_an_even_number_is_the_mean_of_the_middle_two(points):
+def test_median_of_an_even_number_is_the_mean_of_the_middle_two(points):
     centroids, target = points
     middle = [(sorted(row)[11] + sorted(row)[12]) / 2 for row in cosines_as_loops(centroids, target[:24])]
     assert quantile_similarity(centroids, target[:24]) == pytest.approx(middle, abs=1e-12)
@@ -65,28 +59,28 @@ def test_repeating_the_target_changes_no_quantile(points, quantile):
     )
 
 
-def test_more_images_than_a_chunk_are_all_seen():
+def test_images_of_all_chunks_count():
     target = np.tile(np.array([[1.0, 0.1]], dtype=np.float32), (CHUNK_ROWS + 5, 1))
     target[-1] = [-1.0, 0.0]
     assert farthest_similarity(np.array([[1.0, 0.0]]), target) == pytest.approx([-1.0])
 
 
-def test_rounding_never_leaves_the_range_of_a_cosine():
+def test_similarities_stay_in_the_range_of_a_cosine():
     features = np.random.default_rng(0).normal(size=(200, 3)).astype(np.float32)
     assert nearest_similarity(features, features).max() <= 1.0
     assert farthest_similarity(features, -features).min() >= -1.0
 
 
+def quantile_of_all(centroids, target, quantile):
+    return np.quantile(cosine_similarity(centroids, target), quantile, axis=1, method="averaged_inverted_cdf")
+
+
 @pytest.mark.parametrize("n_images", [1, 2, 7, 10])
 @pytest.mark.parametrize("quantile", [0.0, 0.1, 0.25, 0.5, 0.51, 0.9, 1.0])
-def test_quantiles_agree_with_numpy(n_images, quantile):
-    values = np.random.default_rng(0).uniform(-1, 1, (3, n_images))
-    expected = np.quantile(values, quantile, axis=1, method="averaged_inverted_cdf")
-    assert row_quantile(values, quantile) == pytest.approx(expected)
-
-
-def quantile_of_all(centroids, target, quantile):
-    return row_quantile(cosine_similarity(centroids, target), quantile)
+def test_quantiles_agree_with_numpy(points, n_images, quantile):
+    centroids, target = points
+    expected = quantile_of_all(centroids, target[:n_images], quantile)
+    assert quantile_similarity(centroids, target[:n_images], quantile) == pytest.approx(expected)
 
 
 @pytest.fixture

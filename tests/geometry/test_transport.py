@@ -40,18 +40,18 @@ def test_cosine_distance_ignores_length_and_ranges_from_0_to_2():
     assert cosine_distance(a, b) == pytest.approx(np.array([[0.0, 1.0, 2.0]]))
 
 
-def test_the_metrics_of_table_a7_are_all_there():
+def test_distances_are_those_of_table_a7():
     assert set(DISTANCES) == {"euclidean", "cosine", "l2"}
 
 
 def cost_by_linear_program(distance, source_mass, target_mass):
-    """The transport problem as its definition states it, for a general solver."""
+    """The transport problem as a linear program, solved by scipy."""
     n, m = distance.shape
-    leaves = np.kron(np.eye(n), np.ones(m))
-    arrives = np.kron(np.ones(n), np.eye(m))
+    rows = np.kron(np.eye(n), np.ones(m))
+    columns = np.kron(np.ones(n), np.eye(m))
     solved = linprog(
         distance.ravel(),
-        A_eq=np.concatenate([leaves, arrives]),
+        A_eq=np.concatenate([rows, columns]),
         b_eq=np.concatenate([source_mass / source_mass.sum(), target_mass / target_mass.sum()]),
         method="highs",
     )
@@ -87,12 +87,12 @@ def test_flow_is_nonnegative_and_moves_every_mass(problem):
 @given(problems())
 def test_agrees_with_eq_8_and_14_written_as_loops(problem):
     distance, k = problem[0], flow(*problem)
-    above = below = 0.0
+    cost = total = 0.0
     for i in range(distance.shape[0]):
         for j in range(distance.shape[1]):
-            above += k[i, j] * distance[i, j]
-            below += k[i, j]
-    assert emd(*problem) == pytest.approx(above / below, abs=1e-12)
+            cost += k[i, j] * distance[i, j]
+            total += k[i, j]
+    assert emd(*problem) == pytest.approx(cost / total, abs=1e-12)
 
 
 @settings(max_examples=30, deadline=None)
@@ -101,8 +101,8 @@ def test_agrees_with_eq_15_written_as_loops(problem):
     distance, k = problem[0], flow(*problem)
     expected = []
     for i in range(distance.shape[0]):
-        above = sum(k[i, j] * distance[i, j] for j in range(distance.shape[1]))
-        expected.append(above / sum(k[i, j] for j in range(distance.shape[1])))
+        cost = sum(k[i, j] * distance[i, j] for j in range(distance.shape[1]))
+        expected.append(cost / sum(k[i, j] for j in range(distance.shape[1])))
     assert distance_to_target(distance, k) == pytest.approx(expected, abs=1e-12)
 
 
@@ -113,22 +113,22 @@ def test_agrees_with_eq_9_written_as_loops(problem, gamma):
     assert domain_similarity(*problem, gamma=gamma) == pytest.approx(expected, abs=1e-9)
 
 
-def test_masses_count_by_their_shares_and_default_to_equal():
+def test_masses_are_normalized_and_equal_by_default():
     distance = np.array([[0.0, 4.0], [2.0, 1.0]])
     assert emd(distance) == emd(distance, np.array([3.0, 3.0]), np.array([7.0, 7.0]))
     assert emd(distance) == pytest.approx((0.0 + 1.0) / 2)
 
 
-def test_a_row_without_flow_is_infinitely_far():
+def test_row_without_flow_is_infinitely_far():
     assert distance_to_target(np.ones((2, 1)), np.array([[0.0], [1.0]])).tolist() == [math.inf, 1.0]
 
 
-def test_masses_below_zero_are_refused():
+def test_negative_masses_raise():
     with pytest.raises(DegenerateError, match="masses from -1 to 1"):
         emd(np.ones((2, 2)), np.array([-1.0, 1.0]))
 
 
-def test_solving_does_not_import_torch():
+def test_emd_does_not_import_torch():
     code = (
         "import os, sys\n"
         "from justright.geometry import emd; import numpy as np\n"

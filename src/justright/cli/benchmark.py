@@ -129,7 +129,7 @@ def run(
     jobs = jobs or max(1, len(device))
     todo = [] if requested.only_counts else missing_runs(requested, out, only, data)
     if todo:
-        from justright.features.feature_network import usable
+        from justright.features.automatic import usable
 
         device = tuple(usable(resolve_device(each)) for each in device or [requested.run.get("device", AUTO)])
         if not terminal.is_silent:

@@ -58,7 +58,7 @@ def demo(terminal: Terminal, out: Path, photos: bool, selectors: bool, full: boo
       justright demo --selectors --out selectors --seed 1 --json
       justright demo --full --out full
     """
-    from justright.features.feature_network import usable
+    from justright.features.automatic import usable
 
     if photos + selectors + full > 1:
         raise JustrightError("two kinds of demo at once", expected="one of --photos, --selectors and --full")

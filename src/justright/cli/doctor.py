@@ -81,7 +81,7 @@ def version_of(package: str) -> str:
 
 def devices() -> list[dict[str, Any]]:
     """Each kind of device: whether torch can compute on it, and why not."""
-    from justright.features.feature_network import usable
+    from justright.features.automatic import usable
 
     states: list[dict[str, Any]] = []
     for name in ("cuda", "mps", "cpu"):

@@ -86,10 +86,10 @@ def extract(
     if isinstance(out, Path):
         expect_writable(out)
     images = open_images(source)
+    from justright.features.automatic import usable
     from justright.features.backbone import load_backbone
     from justright.features.cache import FeatureCache
     from justright.features.extract import extract as compute
-    from justright.features.feature_network import usable
     from justright.features.store import HEADER, read_header
 
     device = usable(resolve_device(device))

@@ -79,9 +79,8 @@ def plan(
       justright plan --target 10000 --json > rates.json
       justright plan --target 10000 --rates rates.json --table
     """
-    from justright.features.automatic import foreseen_backbone
+    from justright.features.automatic import foreseen_backbone, usable
     from justright.features.backbone import random_backbone
-    from justright.features.feature_network import usable
     from justright.runs.costs import CostPlan, Rates, Work, time_text
     from justright.runs.measured_rates import measure
 

@@ -33,9 +33,8 @@ from justright.discovery.predictions import UNCALIBRATED, Category, Predictions,
 from justright.discovery.processes import Processes, torch_threads
 from justright.discovery.training_data import TrainingData, Weighting
 from justright.features.backbone import Backbone
-from justright.features.bank import open_views
+from justright.features.bank import Views, open_views
 from justright.features.extract import extract
-from justright.features.views import Views
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import home
 from justright.utils.fingerprint import differences

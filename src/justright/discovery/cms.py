@@ -24,7 +24,7 @@ from justright.discovery.configs import KMEANS_FIELDS, TrainConfig
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Outputs, features_of
 from justright.features.backbone import Backbone
-from justright.features.views import Views
+from justright.features.bank import Views
 from justright.geometry import unit_rows
 from justright.losses import CMSObjective, CMSSettings, LossParts
 from justright.utils.errors import DegenerateError

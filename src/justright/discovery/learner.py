@@ -20,8 +20,8 @@ from justright.data.transforms import Transform, transform_named
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
+from justright.features.bank import Views
 from justright.features.chunked_suffix import chunked_suffix
-from justright.features.views import Views
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.losses import LossParts, WeightedCrossEntropy
 from justright.losses.classification import Logits

@@ -32,7 +32,7 @@ from justright.discovery.learner import Learner, Outputs, features_of
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone
-from justright.features.views import Views
+from justright.features.bank import Views
 from justright.losses import LossParts
 from justright.utils.context import track
 from justright.utils.errors import JustrightError

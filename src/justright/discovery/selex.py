@@ -17,7 +17,7 @@ from justright.discovery.base import TrainedDiscovery
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Outputs, features_of
 from justright.features.backbone import Stored
-from justright.features.views import Views
+from justright.features.bank import Views
 from justright.losses import LossParts, SelExObjective, SelExSettings
 from justright.losses.self_expertise import apart_by_clusters, apart_by_reach
 from justright.utils.seeding import generator

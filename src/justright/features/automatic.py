@@ -9,12 +9,13 @@ import torch
 
 from justright.features.checkpoints import CheckpointError, find_checkpoint, local_checkpoint, reach_hub, url_of
 from justright.features.choices import BACKBONES
+from justright.utils.errors import DataError
 
 BASE, SMALL = "dinov2_vitb14", "dinov2_vits14"
 # networks with weights in installed packages, the best first (77.6, 76.7 and 75.1 % on ImageNet)
 LITE = ("efficientnet_lite2", "efficientnet_lite1", "efficientnet_lite0")
 CHEAPEST = LITE[-1]
-# time an image takes on a CPU, measured, as a multiple of the cheapest
+# measured time per image on a CPU, as a multiple of the cheapest
 CPU_COST = {CHEAPEST: 1.0, LITE[1]: 1.4, LITE[0]: 2.2, SMALL: 4.1, BASE: 14.0}
 
 
@@ -32,6 +33,16 @@ def choose_device() -> Choice:
     if torch.backends.mps.is_available():
         return Choice("mps", "the GPU of this Mac")
     return Choice("cpu", "torch finds no GPU")
+
+
+def usable(device: str) -> str:
+    """The name of a device; raises if torch cannot compute on it."""
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # the latter where torch was built without the device
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"the device {device!r} cannot be used: {reason}", advice="--device cpu") from error
+    return device
 
 
 def choose_backbone(device: str, fetch: Callable[[str], object] = find_checkpoint) -> Choice:
@@ -63,16 +74,16 @@ def choose_backbone(device: str, fetch: Callable[[str], object] = find_checkpoin
 
 
 def foreseen_backbone(device: str) -> Choice:
-    """What `choose_backbone` would choose now, without a download; its first choice if nothing is available."""
+    """What `choose_backbone` would return, without a download; its first choice if nothing is available."""
 
-    def ask(name: str) -> None:
+    def check_hub(name: str) -> None:
         try:
             reach_hub()
         except OSError as error:
             raise CheckpointError(f"the checkpoint of {name} is not here, and the hub does not answer") from error
 
     try:
-        return choose_backbone(device, ask)
+        return choose_backbone(device, check_hub)
     except CheckpointError:
         return Choice(_sizes(device)[0], "a run would need its checkpoint, which is not here and cannot be fetched")
 
@@ -83,7 +94,6 @@ def _sizes(device: str) -> tuple[str, str]:
 
 
 def _cost(name: str, device: str) -> str:
-    """On a CPU, how much longer this network takes than the cheapest one."""
-    if device != "cpu" or name == CHEAPEST:
-        return ""
-    return f"; it takes {CPU_COST[name]:g} times as long as --backbone {CHEAPEST}"
+    """How much longer this network takes than the cheapest one, on a CPU."""
+    is_slow = device == "cpu" and name != CHEAPEST
+    return f"; it takes {CPU_COST[name]:g} times as long as --backbone {CHEAPEST}" if is_slow else ""

@@ -27,10 +27,10 @@ Images = Float[Tensor, "batch 3 height width"]
 
 
 class Backbone(nn.Module):
-    """A timm network in eval mode for good: dropout is off and batch norm keeps its statistics.
+    """A timm network that stays in eval mode: dropout is off and batch norm keeps its statistics.
 
     Images are normalized by `recipe`. `forward(images)` is `suffix(prefix(images))`; only the parameters of the
-    last block (ViT) or of what `LastStageCut` takes for the last stage (conv net) require gradients. The final norm
+    last block (ViT) or of the last stage as `LastStageCut` defines it (conv net) require gradients. The final norm
     stays frozen.
     """
 
@@ -60,7 +60,7 @@ class Backbone(nn.Module):
         return next(self.model.parameters()).device
 
     def train(self, mode: bool = True) -> Backbone:
-        """The network inside stays in eval mode: only parameters are trained, never statistics."""
+        """The timm network stays in eval mode: only parameters are trained, never statistics."""
         self.training = mode
         return self
 
@@ -81,7 +81,7 @@ class Backbone(nn.Module):
         return "torch" if fast is None else fast.name
 
     def _fast_prefix(self) -> FastModule | None:
-        """The compiled prefix; again when a frozen tensor was changed."""
+        """The compiled prefix; it is compiled again after a frozen tensor has changed."""
         if self.device.type != "cpu" or not (self.cut.is_staged or type(self.cut) is Cut):
             return None
         tensors = [*self.model.parameters(), *self.model.buffers()]
@@ -118,19 +118,19 @@ class Backbone(nn.Module):
         return tokens.mean(dim=1) if pooling == "average" else tokens
 
     def tuned_parameters(self) -> Iterator[nn.Parameter]:
-        """What training changes."""
+        """The parameters that training changes."""
         return iter(self._tuned().values())
 
     def tuned_state(self) -> State:
         """A copy of the tuned parameters by their names in timm."""
-        return {name: _plain(parameter) for name, parameter in self._tuned().items()}
+        return {name: _contiguous_copy(parameter) for name, parameter in self._tuned().items()}
 
     def load_tuned_state(self, state: State) -> None:
-        """Load what `tuned_state` returned."""
+        """Load a result of `tuned_state`."""
         own = self._tuned()
         if state.keys() != own.keys():
             raise CheckpointError(
-                f"tuned parameters {sorted(state.keys() ^ own.keys())} do not pair up",
+                f"tuned parameters {sorted(state.keys() ^ own.keys())} do not match",
                 expected=f"those of {self.name}: {', '.join(self.cut.tuned)}",
             )
         with torch.no_grad():
@@ -143,8 +143,8 @@ class Backbone(nn.Module):
         return {name: parameter for name, parameter in every if parameter.requires_grad}
 
     def full_state_dict(self) -> State:
-        """An ordinary timm state dict, trained parameters in their places: usable without this library."""
-        return {name: _plain(tensor) for name, tensor in self.model.state_dict().items()}
+        """An ordinary timm state dict with the trained parameters: usable without this library."""
+        return {name: _contiguous_copy(tensor) for name, tensor in self.model.state_dict().items()}
 
     @property
     def fingerprint(self) -> str:
@@ -165,7 +165,7 @@ class Backbone(nn.Module):
             yield tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
 
 
-def _plain(tensor: Tensor) -> Tensor:
+def _contiguous_copy(tensor: Tensor) -> Tensor:
     return tensor.detach().clone(memory_format=torch.contiguous_format)
 
 

@@ -1,18 +1,18 @@
-"""The view bank: views after the frozen prefix, computed once and read from disk at every step of training.
+"""Views of images after the frozen prefix: how they are drawn, stored on disk, and read by training.
 
 The input of the tuned suffix depends on the image, the view and frozen parameters only. So some views of each image are
-drawn once, pushed through the prefix once, and training reads them from disk. They are kept by image content, see
-cache.py: another bank with some of these images computes only the others. Plain views, under the test transform, are
-kept by extraction too. `FreshViews` gives the same numbers and stores nothing.
+drawn once, pushed through the prefix once, and training reads them from disk: the view bank. Views are kept by image
+content, see cache.py: another bank with some of these images computes only the others. Plain views, under the test
+transform, are kept by extraction too. `FreshViews` gives the same numbers and stores nothing.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any, Literal
@@ -21,66 +21,202 @@ from weakref import finalize
 import numpy as np
 import pyarrow as pa
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
 from justright.data.image_set import ImageSet, sent
 from justright.data.readers import Reader
-from justright.data.transforms import Plain, Transform, Weak
+from justright.data.transforms import (
+    ImageRecipe,
+    Pixels,
+    Plain,
+    Transform,
+    Weak,
+    describe,
+    draw_view,
+    to_pixels,
+    transform_named,
+)
 from justright.features.backbone import Backbone
-from justright.features.cache import Ids, KeptBanks, Section, digests
+from justright.features.cache import Ids, KeptBanks, digests
 from justright.features.choices import BATCH_SIZE, BankPrecision
 from justright.features.cuts import Stored
-from justright.features.views import FreshViews, ViewDrawer, Views, pack, record_type, unpack, view_ids, view_key
 from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools, tools
 from justright.utils.context import track
-from justright.utils.errors import DataError, JustrightError
+from justright.utils.errors import BadImageError, DataError, JustrightError
 from justright.utils.hashing import hash_list, in_blocks
 from justright.utils.locks import Lock
-from justright.utils.parallel import Engine, n_cores
+from justright.utils.parallel import Engine, in_threads, n_cores
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 
 Missing = Bool[Array, "views images"]
 
 
-@dataclass(frozen=True)
-class DrawViews:
-    """Draws views: from the table of some images and the numbers of their views to one array per number."""
+def draw_views(
+    transform: Transform,
+    recipe: ImageRecipe,
+    seed: int,
+    images: ImageSet,
+    rows: Sequence[int],
+    numbers: Sequence[int],
+    n_threads: int = 0,
+) -> Float[Tensor, "batch 3 size size"]:
+    """One view of each row, by the number of the view. A row that occurs twice is decoded once.
 
-    readers: Mapping[str, Reader]
-    drawer: ViewDrawer
+    The random numbers depend only on the seed, the image id and the number of the view.
+    """
+    distinct = list(dict.fromkeys(rows))
+    pixels = dict(zip(distinct, in_threads(partial(_decode, images), distinct, n_threads), strict=True))
 
-    def __call__(self, task: tuple[pa.Table, Sequence[int]]) -> Array:
-        """Pixels, numbers x images x channels x height x width."""
-        places, numbers = task
-        images, n_images = ImageSet(places, self.readers), len(places)
-        views = self.drawer.draw(images, [*range(n_images)] * len(numbers), np.repeat(numbers, n_images).tolist())
-        return views.view(len(numbers), n_images, *views.shape[1:]).numpy()
+    def view(place: int) -> Tensor:
+        row, number = rows[place], numbers[place]
+        image_id = images.table["id"][row].as_py()
+        return draw_view(pixels[row], transform, recipe, seed=seed, image_id=image_id, view=number)
+
+    return torch.stack(list(in_threads(view, range(len(rows)), n_threads)))
 
 
-@dataclass(frozen=True)
-class ApplyPrefix:
-    """Computes the records of a bank from drawn views."""
+def _decode(images: ImageSet, row: int) -> Pixels:
+    try:
+        return to_pixels(images.image(row))
+    except BadImageError as error:
+        advice = "leave this image out: take the good rows only"
+        raise BadImageError(error.problem, error.kind, expected=error.expected, advice=advice) from error
 
-    backbone: Backbone
-    layout: np.dtype[np.void]
-    batch_size: int
-    tools: Mapping[str, str]  # what a worker has to compute with
 
-    def __call__(self, drawn: Array) -> list[Array]:
-        """One array of records per number. All batches have one shape, so rounding does not depend on a kill."""
-        backbone, n_images = self.backbone, drawn.shape[1]
-        refuse_other_tools(tools(backbone.device, backbone.runtime), self.tools)
-        records = []
-        for views in torch.from_numpy(drawn).to(backbone.device):
-            black = views.new_zeros(self.batch_size - n_images, *views.shape[1:])
-            stored = backbone.prefix(torch.cat([views, black]))
-            records.append(pack(self.layout, backbone.stored_names, stored)[:n_images])
-        return records
+def record_type(names: Sequence[str], shapes: Sequence[tuple[int, ...]], precision: BankPrecision) -> np.dtype[np.void]:
+    """The layout of a stored view. The first tensor, which is large, has the precision; the others stay float32."""
+    large, *small = zip(names, shapes, strict=True)
+    fields = [(name, "<f4", shape) for name, shape in small]
+    return np.dtype([*fields, (large[0], np.dtype(precision).newbyteorder("<").str, large[1])], align=True)
+
+
+def pack(layout: np.dtype[np.void], names: Sequence[str], stored: Stored) -> Array:
+    """A batch of views as records."""
+    records = np.zeros(len(stored[0]), layout)  # padding is zero too: equal views, equal bytes
+    for name, part in zip(names, stored, strict=True):
+        with np.errstate(over="ignore"):  # checked in the next line
+            records[name] = part.float().cpu().numpy()
+        if layout[name].base == np.float16 and not np.isfinite(records[name]).all():
+            raise DataError("activations too large for float16", expected="at most 65,504", advice="precision float32")
+    return records
+
+
+def unpack(records: Sequence[np.void], names: Sequence[str]) -> Stored:
+    """A batch from one record per view, as float32."""
+    layout = records[0].dtype
+    parts = []
+    for name in names:
+        # Gathered by plain copies, then converted at once: one parallel region. A conversion per record would make
+        # threads wait for each other at every view.
+        gathered = np.empty((len(records), *layout[name].shape), layout[name].base)
+        for place, record in zip(gathered, records, strict=True):
+            place[...] = record[name]
+        parts.append(torch.from_numpy(gathered).float())
+    return tuple(parts)
+
+
+def view_key(
+    backbone: Backbone, transform: Transform, seed: int, precision: BankPrecision, batch_size: int = BATCH_SIZE
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The section of `KeptBanks` for views drawn in one way: all that their bytes depend on, and a summary."""
+    drawn = {"transform": describe(transform)} | ({} if isinstance(transform, Plain) else {"seed": seed})
+    key = {
+        "backbone": backbone.name,
+        "prefix_fingerprint": backbone.prefix_fingerprint,
+        "runtime": backbone.runtime,
+        "recipe": backbone.recipe.as_dict(),
+        "tensors": dict(zip(backbone.stored_names, map(list, backbone.stored_shapes), strict=True)),
+        "precision": precision,
+        "batch_size": batch_size,
+    }
+    about = {"backbone": backbone.name, "transform": type(transform).__name__.lower(), "precision": precision}
+    return key | drawn, about
+
+
+def view_ids(ids: Ids, number: int) -> Ids:
+    """The ids under which a section keeps one view of each image."""
+    words = ids.view("<u8").reshape(-1, 2).copy()
+    words[:, 1] += np.uint64(number)
+    return words.reshape(-1).view("S16")
+
+
+class Views(ABC):
+    """Views of images after the frozen prefix. Rows are positions in the image set.
+
+    Parameters:
+        backbone: its prefix is applied.
+        images: the images to draw views of.
+        transform: how views are drawn, or its name: weak, strong or plain.
+        seed: of the random numbers.
+        content_ids: `images.content_column()`, if it was computed before.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        images: ImageSet,
+        transform: str | Transform = "weak",
+        seed: int = 0,
+        content_ids: pa.ChunkedArray | None = None,
+    ):
+        self.backbone, self.transform, self.seed = backbone, transform_named(transform), seed
+        # A table may have any ids. Views are drawn for, and looked up by, the content of the files.
+        self.images = images.named_by(images.content_column() if content_ids is None else content_ids)
+        self.ids = self.images.table["id"]
+        self.draw = partial(draw_views, self.transform, backbone.recipe, seed)
+
+    @abstractmethod
+    def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
+        """The input of `backbone.suffix` for one view of each row."""
+
+    @abstractmethod
+    def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
+        """Which views a step uses: different ones for each image, the same for the same arguments."""
+
+
+class FreshViews(Views):
+    """Computes the frozen prefix at every step and stores nothing, as in the published recipe."""
+
+    def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
+        """Draw the views now and apply the prefix."""
+        drawn = self.draw(self.images, rows.tolist(), views.tolist(), n_cores())
+        return self.backbone.prefix(drawn.to(self.backbone.device))
+
+    def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
+        """Views that no other step has."""
+        return generator(self.seed, "views", epoch, step).integers(1 << 62, size=(n_views, n_images))
+
+
+def draw_batch(
+    readers: Mapping[str, Reader], draw: Callable[..., Tensor], task: tuple[pa.Table, Sequence[int]]
+) -> Array:
+    """Draw views of the images in a table, some numbers of each: numbers x images x channels x height x width."""
+    table, numbers = task
+    images, n_images = ImageSet(table, readers), len(table)
+    views = draw(images, [*range(n_images)] * len(numbers), np.repeat(numbers, n_images).tolist())
+    return views.view(len(numbers), n_images, *views.shape[1:]).numpy()
+
+
+def apply_prefix(
+    backbone: Backbone, layout: np.dtype[np.void], batch_size: int, expected_tools: Mapping[str, str], drawn: Array
+) -> list[Array]:
+    """Compute the records of drawn views, one array per number.
+
+    All batches have one shape, so rounding does not depend on where a killed process stopped.
+    """
+    refuse_other_tools(tools(backbone.device, backbone.runtime), expected_tools)
+    n_images, records = drawn.shape[1], []
+    for views in torch.from_numpy(drawn).to(backbone.device):
+        black = views.new_zeros(batch_size - n_images, *views.shape[1:])
+        stored = backbone.prefix(torch.cat([views, black]))
+        records.append(pack(layout, backbone.stored_names, stored)[:n_images])
+    return records
 
 
 class ViewBank(Views):
-    """`n_views` views of each image on disk. What is kept of them is checked once, and the rest is computed.
+    """`n_views` views of each image on disk. Stored views are checked once, and missing ones are computed.
 
     Parameters, beside those of `Views`:
         root: the folder of all banks, by default that of JUSTRIGHT_HOME.
@@ -107,16 +243,10 @@ class ViewBank(Views):
         super().__init__(backbone, images, **of_views)
         if n_views < 1:
             raise JustrightError(f"{n_views} views", expected="at least 1")
-        self.n_views, self.precision, self.batch_size = n_views, precision, batch_size
-        self.engine, self.is_built = engine, is_built
+        self.n_views, self.batch_size, self.engine, self.is_built = n_views, batch_size, engine, is_built
         self.cache = KeptBanks(root)
+        self.section = self.cache.section(*view_key(backbone, self.transform, self.seed, precision, batch_size))
         self.layout = record_type(backbone.stored_names, backbone.stored_shapes, precision)
-        self._section: Section | None = None
-
-    @cached_property
-    def digests(self) -> Ids:
-        """The images as the cache names them."""
-        return np.concatenate([np.zeros(0, "S16"), *(digests(ids) for ids in in_blocks(self.ids))])
 
     @property
     def what(self) -> str:
@@ -126,47 +256,34 @@ class ViewBank(Views):
         kind = "" if isinstance(self.transform, Weak) else f"{type(self.transform).__name__.lower()} "
         return f"{self.n_views} {kind}training view{'s' * (self.n_views > 1)} of each image"
 
-    @property
-    def n_bytes(self) -> int:
-        """The size of the complete bank on disk."""
-        return self.layout.itemsize * len(self.images) * self.n_views
-
     def build(self) -> ViewBank:
         """Compute what is missing or damaged. After a kill the next call resumes, with the same bytes in the end.
 
         On a CPU every worker draws and computes with one core, so the bytes depend neither on the number of workers nor
         on the threads of torch; on another device or build they may differ by rounding.
         """
-        self._section = section = self._open()
-        finalize(self, section.lease().close)  # until then nobody deletes the views
+        section = self.section
+        finalize(self, section.lease().close)  # until then no process deletes the views
+        ids = np.concatenate([np.zeros(0, "S16"), *(digests(block) for block in in_blocks(self.ids))])
         if not self.is_built:
             # A second process that needs the same views waits, and then finds what the first has computed.
             name = f".{section.folder.name}.{hash_list(in_blocks(self.ids))}.in-build"
             lock = Lock(section.folder.with_name(name), wait=True)
             try:
-                missing = self._missing(section)
+                every = np.concatenate([view_ids(ids, number) for number in range(self.n_views)])
+                missing = section.missing(every, f"checking {self.what}").reshape(self.n_views, -1)
                 if missing.any():
-                    self._compute(section, missing)
+                    self._compute(ids, missing)
             finally:
                 lock.release()
-        places = [section.locate(view_ids(self.digests, number)) for number in range(self.n_views)]
+        places = [section.locate(view_ids(ids, number)) for number in range(self.n_views)]
         self._places = np.stack(places, axis=1)  # 2 x views x images: block and row
-        del section.index, self.digests  # large, and needed no more
+        del section.index  # large, and needed no more
         return self
 
-    def _open(self) -> Section:
-        return self.cache.section(*view_key(self.backbone, self.transform, self.seed, self.precision, self.batch_size))
-
-    def _missing(self, section: Section) -> Missing:
-        """Which views are not kept, or damaged; of images with equal content only the first counts."""
-        all_ids = np.concatenate([view_ids(self.digests, number) for number in range(self.n_views)])
-        is_missing = section.locate_intact(all_ids, f"checking {self.what}")[0] < 0
-        is_first = np.zeros(len(self.digests), bool)
-        is_first[np.unique(self.digests, return_index=True)[1]] = True
-        return is_first & is_missing.reshape(self.n_views, -1)
-
-    def _compute(self, section: Section, missing: Missing) -> None:
-        needed = int(missing.sum()) * self.layout.itemsize
+    def _compute(self, ids: Ids, missing: Missing) -> None:
+        section, n_missing = self.section, int(missing.sum())
+        needed = n_missing * self.layout.itemsize
         self.cache.make_room(needed)
         free = shutil.disk_usage(section.folder).free
         if needed > free:
@@ -175,8 +292,8 @@ class ViewBank(Views):
                 advice="fewer views, another root, or fresh views, which store nothing",
             )
         try:
-            with closing(self._steps(section, missing)) as steps:
-                for _ in track(steps, int(missing.sum()), f"computing {self.what}"):
+            with closing(self._steps(ids, missing)) as steps:
+                for _ in track(steps, n_missing, f"computing {self.what}"):
                     pass
             section.flush()
         except OSError as error:
@@ -189,30 +306,29 @@ class ViewBank(Views):
             section.remove_added()
             raise DataError("images changed while their views were computed", advice="run again once they stay")
 
-    def _steps(self, section: Section, missing: Missing) -> Generator[None, None, None]:
+    def _steps(self, ids: Ids, missing: Missing) -> Generator[None, None, None]:
         """Compute the missing views, one step for each. An image is decoded once for all its views."""
         backbone, size = self.backbone, self.batch_size
         rows = np.flatnonzero(missing.any(axis=0))
         batches = [rows[start : start + size] for start in range(0, len(rows), size)]
         numbers = [np.flatnonzero(missing[:, batch].any(axis=1)).tolist() for batch in batches]
         tasks = ((sent(self.images, batch), some) for batch, some in zip(batches, numbers, strict=True))
-        draw = DrawViews(self.images.readers, self.drawer)
-        compute = ApplyPrefix(backbone, self.layout, size, tools(backbone.device, backbone.runtime))
+        draw = partial(draw_batch, self.images.readers, self.draw)
+        compute = partial(apply_prefix, backbone, self.layout, size, tools(backbone.device, backbone.runtime))
         results = decode_and_compute(draw, compute, tasks, backbone.device, n_cores(), self.engine)
         with one_core_a_thread(), closing(results):
             for batch, some, views in zip(batches, numbers, results, strict=True):
                 for number, records in zip(some, views, strict=True):
                     is_new = missing[number, batch]
-                    section.add(view_ids(self.digests[batch[is_new]], number), records[is_new])
+                    self.section.add(view_ids(ids[batch[is_new]], number), records[is_new])
                     yield from repeat(None, int(is_new.sum()))
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Read one view of each row, as float32."""
-        if views.min() < 0 or views.max() >= self.n_views:
-            raise DataError(f"views up to {views.max()}", expected=f"0 to {self.n_views - 1}: the bank holds no others")
-        if self._section is None or (places := self._places[:, views, rows]).min() < 0:
+        places = self._places[:, views, rows]
+        if places.min() < 0:
             raise DataError("these views are not in the bank", advice="bank.build() computes what is missing")
-        return unpack(self._section.rows_at(places), self.backbone.stored_names)
+        return unpack(self.section.rows_at(places), self.backbone.stored_names)
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
         """Views of the bank, drawn without replacement for each image."""

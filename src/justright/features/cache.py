@@ -1,13 +1,14 @@
-"""What is kept for later runs below JUSTRIGHT_HOME, by the content of the image: features, and views.
+"""Features and views that are kept below JUSTRIGHT_HOME for later runs, by the content of the image.
 
     features/<backbone>-<hash>/key.json       what the rows of this section were computed by
     features/<backbone>-<hash>/<hash>.block   some images and their features
     banks/<backbone>-<hash>/...               the same for views after the frozen prefix, see bank.py
 
-The key of a section has everything that can change a byte of a row: backbone, transform, precision, batch size, device,
-versions. A block is two npy arrays, ids and rows, and a digest of all that with the name of file and folder: a damaged,
-moved or renamed block is detected. Blocks are complete or absent and never change, so any number of processes may share
-the folder. Missing or damaged blocks are recomputed. Above a size limit the least recently used are deleted.
+A section holds rows that were computed in one way. Its key has everything that can change a byte of a row: backbone,
+transform, precision, batch size, device, versions. A block is two npy arrays, ids and rows, and a digest of both with
+the name of file and folder, which detects a damaged, moved or renamed block. Blocks are complete or absent and never
+change, so any number of processes may share the folder. Missing or damaged blocks are recomputed. Above a size limit
+the least recently used are deleted.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from contextlib import ExitStack, suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Int, Shaped
@@ -64,7 +65,7 @@ def digests(content_ids: Sequence[str]) -> Ids:
 
 
 def _open_block(path: Path) -> tuple[Ids, Rows]:
-    """The ids of a block, and its rows as a memory map; one of `NOT_A_BLOCK` if it is none."""
+    """The ids of a block, and its rows as a memory map; raises one of `NOT_A_BLOCK` for another file."""
     with path.open("rb") as file:
         with _one_header:
             ids = np.lib.format.read_array(file, allow_pickle=False)
@@ -86,7 +87,7 @@ def _digest(path: Path, data: bytes | memoryview) -> bytes:
 
 
 class Section:
-    """Rows by image, in the blocks of one folder as they are when the section is first read, and those added here."""
+    """Rows by image: those in the blocks of a folder when the section is first read, and those added here."""
 
     def __init__(self, folder: Path, on_growth: Callable[[], None] = lambda: None):
         self.folder, self._on_growth = folder, on_growth
@@ -130,12 +131,19 @@ class Section:
         return self.locate(ids)[0] >= 0
 
     def locate_intact(self, ids: Ids, what: str = "") -> Places:
-        """As `locate`, without damaged blocks: each block is checked once. `what` names the progress of that."""
+        """As `locate`, without damaged blocks: each block is checked once. `what` names the progress of the check."""
         places = self.locate(ids)
         numbers = np.unique(places[0][places[0] >= 0]).tolist()
         steps = track(numbers, len(numbers), what) if what and numbers else numbers
         intact = [number for number in steps if self._check(number)]
         return np.where(np.isin(places[0], intact), places, -1)
+
+    def missing(self, ids: Ids, what: str = "") -> Bool[Array, " images"]:
+        """Which images are in no intact block, of equal ids only the first; `what` as above."""
+        rows = np.flatnonzero(self.locate_intact(ids, what)[0] < 0)
+        is_missing = np.zeros(len(ids), bool)
+        is_missing[rows[np.unique(ids[rows], return_index=True)[1]]] = True
+        return is_missing
 
     def read(self, ids: Ids) -> tuple[Bool[Array, " images"], Rows | None]:
         """Which of these images are in intact blocks, and their rows in this order; None if there are none."""
@@ -148,7 +156,7 @@ class Section:
         return number >= 0, None if rows is None else rows[number >= 0]
 
     def rows_at(self, places: Places) -> list[Any]:
-        """One row for each image, of blocks that need not be checked any more."""
+        """One row for each image, of blocks that were checked before."""
         return [self._rows_of(number)[row] for number, row in places.T.tolist()]
 
     def _check(self, number: int) -> bool:
@@ -210,12 +218,6 @@ class Section:
         path.unlink(missing_ok=True)
 
 
-class _Block(NamedTuple):
-    path: Path
-    n_bytes: int
-    used: float  # seconds since 1970
-
-
 class Cache:
     """All sections below `root` and the size limit that they share, such as `20GB`. A folder of JUSTRIGHT_HOME.
 
@@ -230,12 +232,12 @@ class Cache:
         self.limit = parse_size(limit or os.environ.get(self.variable) or self.default_limit)
 
     def section(self, key: Mapping[str, Any], about: Mapping[str, str]) -> Section:
-        """The rows that were computed in one way; `about` is what `sections` shows of it, one entry per column."""
+        """The section of a key; `about` is what `sections` shows of it, one entry per column."""
         name = re.sub(r"[^\w.-]", "_", about["backbone"])
         folder = self.root / f"{name}-{hash_value([FORMAT, key], size=12)}"
         value = json.loads(json.dumps({"about": about, "key": key}))
 
-        def write_key() -> None:  # for people: rows are found by the name of the folder
+        def write_key() -> None:  # for `sections`: rows are found by the name of the folder
             if _read_key(folder) != value:
                 if (folder / KEY).exists():
                     _log.warning("%s is damaged; it is written again", folder / KEY)
@@ -249,7 +251,7 @@ class Cache:
         return Section(folder, grow)
 
     def sections(self) -> list[dict[str, Any]]:
-        """Each section: name, what it is about, number of images or views, bytes, when it was last used (seconds)."""
+        """Each section: name, `about`, number of images or views, bytes, time of the last use in seconds."""
         sections = []
         for folder in self._folders():
             try:
@@ -257,12 +259,12 @@ class Cache:
                 section = {
                     "name": folder.name,
                     **{name: str(about[name]) for name in self.columns},
-                    self.unit: sum(len(_open_block(block.path)[0]) for block in blocks),
-                    "bytes": sum(block.n_bytes for block in blocks),
-                    "used": max((block.used for block in blocks), default=0.0),
+                    self.unit: sum(len(_open_block(path)[0]) for path, _ in blocks),
+                    "bytes": sum(stat.st_size for _, stat in blocks),
+                    "used": max((stat.st_mtime for _, stat in blocks), default=0.0),
                 }
                 sections.append(section)
-            except FileNotFoundError:  # another process deletes it just now
+            except FileNotFoundError:  # another process has deleted it just now
                 pass
             except (OSError, LookupError, AttributeError, *NOT_A_BLOCK) as error:
                 _log.warning("%s cannot be read and is left out: %r", folder, error)
@@ -289,28 +291,27 @@ class Cache:
     def _shrink(self, limit: int, folders: Sequence[Path]) -> int:
         """Delete blocks until at most `limit` bytes are left, except those of leased sections; returns bytes freed."""
         blocks = self._blocks(folders)
-        excess = sum(block.n_bytes for block in blocks) - limit
+        excess = sum(stat.st_size for _, stat in blocks) - limit
         freed = 0
         with ExitStack() as locks:
             for folder in folders if excess > 0 else ():
                 lock = locked_file(folder / LEASE, wait=False)
                 if lock is None:
-                    blocks = [block for block in blocks if block.path.parent != folder]
+                    blocks = [(path, stat) for path, stat in blocks if path.parent != folder]
                 else:
                     locks.enter_context(lock)
-            for block in sorted(blocks, key=lambda block: block.used):
+            for path, stat in sorted(blocks, key=lambda block: block[1].st_mtime):
                 if freed >= excess:
                     break
-                block.path.unlink(missing_ok=True)
-                freed += block.n_bytes
+                path.unlink(missing_ok=True)
+                freed += stat.st_size
         return freed
 
-    def _blocks(self, folders: Sequence[Path]) -> list[_Block]:
+    def _blocks(self, folders: Sequence[Path]) -> list[tuple[Path, os.stat_result]]:
         blocks = []
         for path in (path for folder in folders for path in folder.glob(f"*{BLOCK}")):
-            with suppress(FileNotFoundError):  # another process deletes it just now
-                stat = path.stat()
-                blocks.append(_Block(path, stat.st_size, stat.st_mtime))
+            with suppress(FileNotFoundError):  # another process has deleted it just now
+                blocks.append((path, path.stat()))
         return blocks
 
     def _folders(self) -> list[Path]:
@@ -337,7 +338,7 @@ def _read_key(folder: Path) -> Any:
 
 
 def _remove_if_empty(folder: Path) -> None:
-    """Delete a section without blocks, unless a process is writing the first or has leased it."""
+    """Delete a section without blocks, unless a process writes its first block or has leased it."""
     remove_leftovers(folder)
     if any(folder.glob(f"*{BLOCK}")) or (lock := locked_file(folder / LEASE, wait=False)) is None:
         return

@@ -30,7 +30,7 @@ class CheckpointError(JustrightError):
 
 
 def spec_of(name: str) -> BackboneSpec:
-    """A backbone by our name or timm's."""
+    """The specification of a backbone by its name here or in timm."""
     if name in BACKBONES:
         return BACKBONES[name]
     architecture, _, tag = name.partition(".")
@@ -46,7 +46,7 @@ def spec_of(name: str) -> BackboneSpec:
 
 
 def find_checkpoint(name: str, given: Path | None = None) -> Path:
-    """The file or directory that holds the checkpoint of a backbone, downloaded if need be."""
+    """The file or directory with the checkpoint of a backbone, downloaded if it is missing."""
     if given is not None:
         if not given.exists():
             raise CheckpointError(f"no such checkpoint: {given}", expected="a .safetensors or .pth file or a directory")
@@ -95,18 +95,18 @@ def _in_package(name: str, package: str, folder: str) -> Path:
 
 
 def where_to_put(name: str) -> str:
-    """Where a person can put the file of a checkpoint."""
+    """Advice for users: where the file of a checkpoint belongs."""
     place = home() / "checkpoints" / f"{name}.safetensors"
     return f"put the file at {place} (or .pth), or name it with --checkpoint FILE"
 
 
 def _repository(name: str) -> str | None:
-    """Where the hub has the checkpoint."""
+    """The repository of the checkpoint on the hub."""
     return getattr(timm.models.get_pretrained_cfg(spec_of(name).architecture), "hf_hub_id", None)
 
 
 def url_of(name: str) -> str:
-    """The file of the checkpoint on the hub; empty where it has none."""
+    """The address of the checkpoint on the hub; empty if there is none."""
     from huggingface_hub import constants
 
     repository = _repository(name)
@@ -114,7 +114,7 @@ def url_of(name: str) -> str:
 
 
 def _download(name: str) -> Path:
-    """The checkpoint from the Hugging Face hub, as safetensors; an error at once where there is no network."""
+    """Download the checkpoint from the Hugging Face hub; raises within seconds if there is no network."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -122,7 +122,7 @@ def _download(name: str) -> Path:
     if not repository:
         raise CheckpointError(f"timm has no download for {name}", advice=where_to_put(name))
     try:
-        reach_hub()  # the hub's own client would try again for half a minute
+        reach_hub()  # the hub's own client would retry for half a minute
         return Path(hf_hub_download(repository, FILE_ON_HUB))
     except (OSError, HfHubHTTPError) as error:
         raise CheckpointError(
@@ -140,16 +140,16 @@ def reach_hub() -> None:
         raise OSError("HF_HUB_OFFLINE is set")
     failure = [OSError(f"no answer from {constants.ENDPOINT} within {HUB_SECONDS} s")]
 
-    def ask() -> None:
+    def request() -> None:
         try:
-            with suppress(HTTPError):  # a refusal is an answer too
+            with suppress(HTTPError):  # any status is an answer
                 urlopen(Request(constants.ENDPOINT, method="HEAD"), timeout=HUB_SECONDS).close()  # noqa: S310
             failure.clear()
         except OSError as error:
             failure[:] = [OSError(f"{constants.ENDPOINT}: {getattr(error, 'reason', error)}")]
 
-    # the lookup of a host name has no time limit, so it runs in a thread that is abandoned after it
-    thread = threading.Thread(target=ask, daemon=True)
+    # resolving the host name has no time limit, so it runs in a thread that is abandoned after some seconds
+    thread = threading.Thread(target=request, daemon=True)
     thread.start()
     thread.join(HUB_SECONDS)
     if failure:

@@ -29,8 +29,8 @@ class BackboneSpec:
     # how position embeddings are interpolated: "offset" as Facebook's DINO code does it (no antialiasing, grid + 0.1),
     # "antialiased" as timm and DINOv2 with registers do
     positions: Literal["offset", "antialiased"] = "antialiased"
-    packaged: tuple[str, str] | None = None  # a package with the checkpoint, and its folder, "" for none
-    layout: Literal["names", "order"] = "names"  # whether that file's tensors are known by name or by order
+    packaged: tuple[str, str] | None = None  # a package with the checkpoint, and its folder in it, or ""
+    layout: Literal["names", "order"] = "names"  # whether the file's tensors are identified by name or by order
 
 
 def _with_offset(architecture: str) -> BackboneSpec:

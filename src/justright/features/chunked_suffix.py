@@ -1,8 +1,8 @@
-"""The tuned part of a conv net in a step of training on a CPU: some views at a time, each such chunk on one core.
+"""The tuned part of a conv net in a training step on a CPU: views in chunks, each chunk on one core.
 
-All views at once fill tensors that no cache holds, and have cores wait for each other in every operation. A chunk stays
-in the caches, forward and backward, and cores meet twice a step. Gradients are summed in the order of the chunks, so
-the result does not depend on the number of cores.
+All views at once need tensors that are larger than the processor's caches, and cores wait for each other in every
+operation. A chunk fits into the caches, forward and backward, and cores wait for each other twice per step. Gradients
+are summed in the order of the chunks, so the result does not depend on the number of cores.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from justright.features.backbone import Backbone
 from justright.features.cuts import LastStageCut, Stored
 from justright.features.workers import on_one_core_each, one_core_a_thread
 
-CHUNK = 1600  # places of feature maps: 32 views of 7 x 7, 64 of 5 x 5. Twice as many are as quick on one core
+CHUNK = 1600  # places of feature maps: 32 views of 7 x 7, 64 of 5 x 5. Twice as many are as fast on one core
 
 
 class _InChunks(torch.autograd.Function):
@@ -35,14 +35,14 @@ class _InChunks(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        def of_tuned(pair: tuple[Tensor, Tensor]) -> tuple[Tensor | None, ...]:
+        def tuned_gradients(pair: tuple[Tensor, Tensor]) -> tuple[Tensor | None, ...]:
             chunk, gradient = pair
             return torch.autograd.grad(chunk, ctx.tuned, gradient, allow_unused=True)
 
         (gradient,) = gradients
-        parts = _on_all_cores(of_tuned, list(zip(ctx.chunks, torch.split(gradient, ctx.size), strict=True)))
+        parts = _on_all_cores(tuned_gradients, list(zip(ctx.chunks, torch.split(gradient, ctx.size), strict=True)))
         ctx.chunks = None
-        # what a network does not use in eval mode, such as biases of attention that it caches, has no gradient
+        # parameters that a network does not use in eval mode, such as cached biases of attention, have no gradient
         sums = (None if each[0] is None else sum(each[1:], each[0]) for each in zip(*parts, strict=True))
         return None, None, None, *sums
 
@@ -54,11 +54,11 @@ def _on_all_cores(work: Any, items: list[Any]) -> list[Any]:
 
 
 def chunked_suffix(backbone: Backbone, stored: Stored) -> Float[Tensor, "batch dim"]:
-    """`backbone.suffix`, the same to rounding and as differentiable in the tuned parameters."""
-    is_plain = backbone.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+    """`backbone.suffix`: equal up to rounding, and differentiable in the tuned parameters."""
+    is_on_cpu = backbone.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
     size = max(1, CHUNK // math.prod(stored[0].shape[1:-1]))
-    is_worth_it = isinstance(backbone.cut, LastStageCut) and len(stored[0]) > size
-    tuned = list(backbone.tuned_parameters()) if is_plain and is_worth_it and torch.is_grad_enabled() else []
+    is_faster = isinstance(backbone.cut, LastStageCut) and len(stored[0]) > size
+    tuned = list(backbone.tuned_parameters()) if is_on_cpu and is_faster and torch.is_grad_enabled() else []
     if not tuned:
         return backbone.suffix(stored)
     return _InChunks.apply(backbone, size, stored, *tuned)  # type: ignore[no-untyped-call]

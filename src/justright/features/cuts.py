@@ -33,12 +33,21 @@ from justright.features.guarded_timm import (
     VisionTransformer,
 )
 
+_log = logging.getLogger(__name__)
 
-class _Entered(Exception):  # noqa: N818
+HEAD_PARTS = frozenset(
+    {"global_pool", "pool", "attn_pool", "fc_norm", "head_drop", "head", "head_dist", "fc", "classifier"}
+)
+"""Children of timm's models that its `forward_head` runs itself."""
+
+Stored = tuple[Float[Tensor, " batch ..."], ...]  # what crosses the cut: one entry per image, channels on the last axis
+
+
+class _StopForward(Exception):  # noqa: N818
     """Ends a forward pass at a module, with the arguments of the module."""
 
 
-_stop = threading.local()  # the module at which a thread stops; hooks stay, because other threads may be running
+_stop = threading.local()  # the module at which a thread stops; hooks stay, because other threads may use the model
 
 
 def make_stoppable(module: nn.Module) -> None:
@@ -48,7 +57,7 @@ def make_stoppable(module: nn.Module) -> None:
 
 def _stop_if_requested(module: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
     if getattr(_stop, "module", None) is module:
-        raise _Entered(*positional, named)
+        raise _StopForward(*positional, named)
 
 
 def arguments_at(model: Network, module: nn.Module, images: Tensor) -> tuple[Any, ...]:
@@ -56,8 +65,8 @@ def arguments_at(model: Network, module: nn.Module, images: Tensor) -> tuple[Any
     _stop.module = module
     try:
         model.forward_features(images)
-    except _Entered as entered:
-        return entered.args
+    except _StopForward as stop:
+        return stop.args
     finally:
         _stop.module = None
     raise RuntimeError(f"{type(model).__name__} never runs its last stage")
@@ -138,16 +147,6 @@ def _affine(n: Tensor, g: Tensor, b: Tensor | None) -> Tensor:
     return g * n if b is None else g * n + b
 
 
-_log = logging.getLogger(__name__)
-
-HEAD_PARTS = frozenset(
-    {"global_pool", "pool", "attn_pool", "fc_norm", "head_drop", "head", "head_dist", "fc", "classifier"}
-)
-"""Children of timm's models that its `forward_head` runs itself."""
-
-Stored = tuple[Float[Tensor, " batch ..."], ...]  # what crosses the cut: an entry an image, channels on the last axis
-
-
 def uncut_features(model: Network, images: Float[Tensor, "batch 3 height width"]) -> Float[Tensor, "batch dim"]:
     """The feature as the uncut network computes it."""
     return model.forward_head(model.forward_features(images), pre_logits=True)
@@ -189,7 +188,7 @@ class ClassTokenCut(Cut):
 
     @staticmethod
     def fits(model: Network) -> bool:
-        """A plain ViT that reads out its class token and whose last block is the described one."""
+        """A plain ViT that reads out its class token and whose last block `is_covered`."""
         return bool(
             type(model) is VisionTransformer
             and model.has_class_token
@@ -225,7 +224,7 @@ class LastBlockCut(Cut):
 
     @staticmethod
     def fits(model: Network) -> bool:
-        """Blocks in a row, and one norm after them."""
+        """A network of blocks with one norm after them."""
         has_blocks = isinstance(getattr(model, "blocks", None), nn.Sequential | nn.ModuleList)
         return has_blocks and all(hasattr(model, name) for name in ("norm", "forward_head", "patch_embed"))
 
@@ -244,11 +243,11 @@ class LastBlockCut(Cut):
 
 
 def normed_conv(conv: nn.Conv2d, norm: nn.BatchNorm2d, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch ..."]:
-    """What a batch norm in eval mode, with its activation, makes of the output of a convolution, in one operation.
+    """A convolution and its batch norm in eval mode as one convolution, then the activation of the norm.
 
         y = conv(x, s W) + s (b - mean) + beta,    s = g / sqrt(var + eps)
 
-    Both stay trainable. Activations are not read and written twice more, forward and backward.
+    The parameters of both stay trainable. Two passes over the activations are saved, forward and backward.
     """
     assert norm.running_mean is not None
     assert norm.running_var is not None
@@ -282,12 +281,12 @@ class LastStageCut(Cut):
         self.tuned = (path, *(name for name, module in self.tail.items() if not isinstance(module, nn.LayerNorm)))
         self.is_channels_first = getattr(model, "output_fmt", "NCHW") == "NCHW"
         conv, norm = self.stage, next(iter(self.tail.values()), None)
-        self.norm: nn.BatchNorm2d | None = None  # after a plain convolution: both are one step
+        self.norm: nn.BatchNorm2d | None = None  # of a plain convolution: `normed_conv` computes both
         if type(conv) is nn.Conv2d and conv.padding_mode == "zeros" and type(norm) in (nn.BatchNorm2d, BatchNormAct2d):
             assert isinstance(norm, nn.BatchNorm2d)
             self.norm = norm if norm.affine else None
         if self.norm is not None and isinstance(act := getattr(norm, "act", None), nn.Hardtanh):
-            act.inplace = False  # in place torch copies its whole input first, for the gradient
+            act.inplace = False  # in place, torch would first copy the whole input for the gradient
         is_averaged = getattr(getattr(model, "global_pool", None), "pool_type", "") == "avg"
         self.is_averaged = is_averaged and self.is_channels_first
 
@@ -299,21 +298,21 @@ class LastStageCut(Cut):
     def prefix(self, images: Float[Tensor, "batch 3 height width"]) -> Stored:
         """The feature map that enters the last stage."""
         x: Tensor = arguments_at(self.model, self.stage, images)[0]
-        return (x.permute(0, 2, 3, 1) if self._turns(x) else x,)
+        return (x.permute(0, 2, 3, 1) if self._is_turned(x) else x,)
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
         """The pooled feature."""
         x = stored[0]
-        x = x.permute(0, 3, 1, 2) if self._turns(x) else x
+        x = x.permute(0, 3, 1, 2) if self._is_turned(x) else x
         after = list(self.tail.values())
         x = self.stage(x) if self.norm is None else normed_conv(self.stage, self.norm, x)
         for module in after[0 if self.norm is None else 1 :]:
             x = module(x)
-        if self.is_averaged:  # averaged here, the gradient is not written once for each place of the map
+        if self.is_averaged:  # here, because the network's pooling would write the gradient to every place of the map
             x = x.sum((2, 3), keepdim=True) / (x.shape[2] * x.shape[3])
         return self.model.forward_head(x, pre_logits=True)
 
-    def _turns(self, x: Tensor) -> bool:
+    def _is_turned(self, x: Tensor) -> bool:
         return self.is_channels_first and x.ndim == 4
 
 
@@ -338,15 +337,15 @@ def cut(model: Network, images: Float[Tensor, "batch 3 height width"]) -> Cut:
     with torch.no_grad():
         expected = uncut_features(model, images)
         for kind in (LastBlockCut, LastStageCut):
-            if kind.fits(model) and _computes(made := kind(model), images, expected):
+            if kind.fits(model) and _reproduces(made := kind(model), images, expected):
                 return made
     _log.warning("%s cannot be cut before its last stage: its features stay frozen", type(model).__name__)
     return Cut(model)
 
 
-def _computes(made: Cut, images: Tensor, expected: Tensor) -> bool:
+def _reproduces(made: Cut, images: Tensor, expected: Tensor) -> bool:
     try:
-        given = made.suffix(made.prefix(images))
+        features = made.suffix(made.prefix(images))
     except (RuntimeError, TypeError, AttributeError, IndexError, ValueError):
         return False  # modules run in another order, or pass on more than one tensor
-    return given.shape == expected.shape and torch.allclose(given, expected, rtol=1e-3, atol=1e-4)
+    return features.shape == expected.shape and torch.allclose(features, expected, rtol=1e-3, atol=1e-4)

@@ -1,6 +1,6 @@
 """The embedded backbone: a small ViT that we trained on glyphs, without labels, and ship with the package.
 
-It has seen the scripts of `TRAINED_ON` and no others: every class that the demo looks for is new to it.
+It was trained on the scripts of `TRAINED_ON` only: every class in the target of the demo is new to it.
 `scripts/train_glyph_vit.py` makes the file; docs/research/embedded_backbone.md reports its accuracy.
 """
 
@@ -62,7 +62,7 @@ class GlyphEmbed(nn.Module):
 
 
 def contrast(images: Float[Tensor, "batch 3 height width"]) -> Float[Tensor, "batch 1 height width"]:
-    """How far each pixel is from the median color, as a share of what the strongest fiftieth of the pixels reaches."""
+    """The distance of each pixel to the median color, divided by its 98 % quantile over the image."""
     paper = images.flatten(2).median(dim=2).values[:, :, None, None]
     # on a CPU thirty times as fast as vector_norm over so short an axis
     distance = (images - paper).square().sum(dim=1, keepdim=True).sqrt()
@@ -74,7 +74,7 @@ def centered(ink: Float[Tensor, "batch 1 height width"], side: int) -> Float[Ten
     """The ink moved to the middle by its center of mass and scaled by its larger standard deviation."""
     strong = (ink - FAINT).clamp(min=0)
     mass = strong.sum(dim=(1, 2, 3)) + 1e-3
-    # the middles of the pixels, with the edges of the image at -1 and 1
+    # the centers of the pixels, with the edges of the image at -1 and 1
     y, x = (((2 * torch.arange(n) + 1) / n - 1).to(ink) for n in ink.shape[2:])
     across, down = strong.sum(dim=(1, 2)), strong.sum(dim=(1, 3))
     middle_x, middle_y = (across @ x) / mass, (down @ y) / mass

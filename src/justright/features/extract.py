@@ -13,28 +13,30 @@ tried, so cached features equal computed ones; hardware that breaks this changes
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 from jaxtyping import Float, Int
+from torch import Tensor
 
 from justright.data.columns import NAME, with_columns
 from justright.data.image_set import ImageSet, sent
-from justright.data.quarantine import MAX_BAD
+from justright.data.quarantine import MAX_BAD, Quarantined, reason_of, refuse_above
 from justright.data.readers import Reader
 from justright.data.transforms import ImageRecipe, Plain
 from justright.features.backbone import Backbone
-from justright.features.bad_rows import Reasons, quarantined, reason_at, refuse_bad_rows, unreadable_rows
+from justright.features.bank import pack, record_type, view_key
 from justright.features.cache import FeatureCache, Ids, KeptBanks, Section, digests
 from justright.features.choices import BATCH_SIZE, Pooling, Precision
-from justright.features.feature_network import FeatureNetwork
+from justright.features.cuts import Stored
 from justright.features.store import (
     PARTS,
     Header,
@@ -45,99 +47,135 @@ from justright.features.store import (
     write_store,
 )
 from justright.features.table import BLOCK_ROWS, FeatureTable
-from justright.features.views import pack, record_type, view_key
-from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools
+from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools, tools
 from justright.utils.context import track
-from justright.utils.errors import DataError, DegenerateError
+from justright.utils.errors import BadKind, DataError, DegenerateError
 from justright.utils.parallel import Engine, n_cores
 from justright.utils.remote import Place, place_of
 from justright.utils.types import Array
 
+PART_BATCHES = 16  # a kill loses at most so many batches, and those that workers compute at that moment
 
-@dataclass(frozen=True)
-class DecodeImages:
-    """Decodes a batch of images; a bad one leaves a black image, and a reason by its place in the batch."""
+Batch: TypeAlias = Float[Tensor, "batch 3 side side"]
+Features: TypeAlias = Float[Array, " batch *axes"]
+Reasons: TypeAlias = Mapping[int, tuple[BadKind, str]]  # kind and reason of bad images, by row
 
-    readers: Mapping[str, Reader]
-    recipe: ImageRecipe
-    batch_size: int
 
-    def __call__(self, places: pa.Table) -> tuple[Array, Reasons]:
-        """Pixels and reasons."""
-        images, bad = ImageSet(places, self.readers), {}
-        pixels = torch.zeros(self.batch_size, 3, self.recipe.resolution, self.recipe.resolution)
-        for place in range(len(images)):
-            try:
-                pixels[place] = self.recipe.preprocess(images.image(place))
-            except Exception as error:
-                # decoders raise many kinds of errors for damaged files; the reason has the message
-                bad[place] = reason_at(error, images, place)
-        return pixels.numpy(), bad
+class FeatureNetwork:
+    """Computes features of a batch. Their bytes depend on the images and on the values in `key` only."""
+
+    def __init__(self, backbone: Backbone, batch_size: int, precision: Precision, pooling: Pooling):
+        self.backbone, self.batch_size, self.precision, self.pooling = backbone, batch_size, precision, pooling
+        self.device = backbone.device
+        self.dtype = "float32" if precision == "float32" else "float16"
+        self.shape = self(torch.zeros(1, 3, backbone.recipe.resolution, backbone.recipe.resolution)).shape[1:]
+
+    def key(self) -> dict[str, Any]:
+        """The header of a store without the data; the key of the cache."""
+        how = {"precision": self.precision, "batch_size": self.batch_size, "batch_norm": "as it is"}
+        return {
+            "shape": list(self.shape),
+            "dtype": self.dtype,
+            "backbone": {
+                "name": self.backbone.name,
+                "fingerprint": self.backbone.fingerprint,
+                "pooling": self.pooling,
+            },
+            "transform": self.backbone.recipe.as_dict(),
+            "computation": how | self.tools(),
+        }
+
+    def tools(self) -> dict[str, str]:
+        """Device, runtime and versions that may change the last bits."""
+        return tools(self.device, self.backbone.runtime if self.pooling == "class" else "torch")
+
+    def __call__(self, batch: Batch) -> Features:
+        """The features of a batch, as they are stored."""
+        half = None if self.precision == "float32" else getattr(torch, self.precision)
+        # autocast keeps norms, softmax and sums in float32, which half precision needs
+        with torch.inference_mode(), torch.autocast(self.device.type, half) if half else nullcontext():
+            return self._as_stored(self.backbone(batch.to(self.device, non_blocking=True), self.pooling))
+
+    @property
+    def gives_views(self) -> bool:
+        """Whether the plain view that a bank stores is computed on the way to the feature."""
+        return self.pooling == "class" and self.precision == "float32"
+
+    def with_views(self, batch: Batch) -> tuple[Features, Stored]:
+        """The features of a batch, with the same bits as without views, and the output of the frozen prefix."""
+        with torch.inference_mode():
+            stored = self.backbone.prefix(batch.to(self.device, non_blocking=True))
+            return self._as_stored(self.backbone.suffix(stored)), stored
+
+    def _as_stored(self, features: Tensor) -> Features:
+        return features.float().cpu().numpy().astype(self.dtype)
 
 
 class BatchFeatures(NamedTuple):
     """The result of a batch of images."""
 
     features: Array
-    bad: Reasons  # why images are bad, by their place in the batch
-    records: Array | None  # their plain views as a bank stores them, if requested
+    bad: Reasons  # by position in the batch
+    records: Array | None  # plain views as a bank stores them, if requested
 
 
-@dataclass(frozen=True)
-class ComputeFeatures:
-    """Computes the features of a decoded batch and, with `layout`, the records of a bank."""
-
-    network: FeatureNetwork
-    tools: Mapping[str, str]  # what a worker has to compute with
-    layout: np.dtype[np.void] | None = None
-
-    def __call__(self, decoded: tuple[Array, Reasons]) -> BatchFeatures:
-        """Features, one a row of the batch."""
-        refuse_other_tools(self.network.tools(), self.tools)
-        pixels, bad = torch.from_numpy(decoded[0]), decoded[1]
-        if self.layout is None:
-            return BatchFeatures(self.network(pixels), bad, None)
-        features, stored = self.network.with_views(pixels)
-        return BatchFeatures(features, bad, pack(self.layout, self.network.backbone.stored_names, stored))
+def decode_images(
+    readers: Mapping[str, Reader], recipe: ImageRecipe, batch_size: int, table: pa.Table
+) -> tuple[Array, Reasons]:
+    """Decode the images of a table: a batch of pixels, with a black image for each bad or missing one."""
+    images, bad = ImageSet(table, readers), {}
+    pixels = torch.zeros(batch_size, 3, recipe.resolution, recipe.resolution)
+    for row in range(len(images)):
+        try:
+            pixels[row] = recipe.preprocess(images.image(row))
+        except Exception as error:
+            # decoders raise many kinds of errors for damaged files; the reason has the message
+            bad[row] = reason_of(error, images.table["path"][row].as_py())
+    return pixels.numpy(), bad
 
 
-PART_BATCHES = 16  # a kill loses at most so many batches, and what the workers had begun
-
-Rows: TypeAlias = Int[Array, " rows"]
+def compute_features(
+    network: FeatureNetwork,
+    expected_tools: Mapping[str, str],
+    layout: np.dtype[np.void] | None,
+    decoded: tuple[Array, Reasons],
+) -> BatchFeatures:
+    """Compute the features of a decoded batch and, with the layout of a bank, its records."""
+    refuse_other_tools(network.tools(), expected_tools)
+    pixels, bad = torch.from_numpy(decoded[0]), decoded[1]
+    if layout is None:
+        return BatchFeatures(network(pixels), bad, None)
+    features, stored = network.with_views(pixels)
+    return BatchFeatures(features, bad, pack(layout, network.backbone.stored_names, stored))
 
 
 @dataclass(eq=False)
 class Extraction:
-    """The computation of one store: what is missing in a section, which is the cache or a folder of the store.
-
-    Of images with equal content the first is computed.
-    """
+    """Computes the features that a section lacks: of the cache, or of a folder in the store."""
 
     images: ImageSet
     ids: Ids
-    unreadable: Reasons  # images without content id
     network: FeatureNetwork
     kept: Section  # features by id
+    views: Section | None  # where plain views are kept that are computed on the way
+    bad: dict[int, tuple[BadKind, str]]  # at first the images without content id
     max_bad: float
-    views: Section | None = None  # where plain views are kept that are computed on the way
 
     def __post_init__(self) -> None:
-        self.bad = dict(self.unreadable)
-        is_missing = self.kept.locate_intact(self.ids)[0] < 0
+        is_missing = self.kept.missing(self.ids)
         is_missing[list(self.bad)] = False
-        _, first = np.unique(self.ids, return_index=True)
-        self.missing = np.intersect1d(first, np.flatnonzero(is_missing))
+        self.missing = np.flatnonzero(is_missing)
 
-    def run(self, n_workers: int, engine: Engine | None = None) -> Generator[None, None, None]:
+    def run(self, n_workers: int, engine: Engine | None) -> Generator[None, None, None]:
         """Compute what is missing; one step for each image."""
         network, size = self.network, self.network.batch_size
         names, shapes = network.backbone.stored_names, network.backbone.stored_shapes
         layout = None if self.views is None else record_type(names, shapes, "float32")
-        decode = DecodeImages(self.images.readers, network.backbone.recipe, size)
-        compute = ComputeFeatures(network, network.tools(), layout)
+        decode = partial(decode_images, self.images.readers, network.backbone.recipe, size)
+        compute = partial(compute_features, network, network.tools(), layout)
         batches = [self.missing[start : start + size] for start in range(0, len(self.missing), size)]
-        places = (sent(self.images, rows) for rows in batches)
-        with closing(decode_and_compute(decode, compute, places, network.device, n_workers, engine)) as results:
+        tables = (sent(self.images, rows) for rows in batches)
+        with closing(decode_and_compute(decode, compute, tables, network.device, n_workers, engine)) as results:
             for number, (rows, batch) in enumerate(zip(batches, results, strict=True), start=1):
                 self.bad |= {int(rows[place]): reason for place, reason in batch.bad.items()}
                 good = np.setdiff1d(np.arange(len(rows)), list(batch.bad))
@@ -151,12 +189,12 @@ class Extraction:
                 yield from repeat(None, len(rows))
 
     def flush(self) -> None:
-        """Write what waits for a section."""
+        """Write the rows that wait in memory."""
         self.kept.flush()
         if self.views is not None:
             self.views.flush()
 
-    def blocks(self, rows: Rows) -> Iterator[Float[Array, " rows *axes"]]:
+    def blocks(self, rows: Int[Array, " rows"]) -> Iterator[Float[Array, " rows *axes"]]:
         """The features of these images in order, some at a time."""
         for start in range(0, len(rows), BLOCK_ROWS):
             is_found, features = self.kept.read(self.ids[rows[start : start + BLOCK_ROWS]])
@@ -166,11 +204,11 @@ class Extraction:
 
     def all_bad(self) -> Reasons:
         """Bad images and copies of them, with the reason."""
-        reasons = {self.ids[row]: reason for row, reason in self.bad.items() if row not in self.unreadable}
-        copies = {row: reasons[each] for row, each in enumerate(self.ids) if each in reasons} if reasons else {}
-        return {**self.unreadable, **copies}
+        reasons = {self.ids[row]: reason for row, reason in self.bad.items()}
+        rows = np.flatnonzero(np.isin(self.ids, np.array(list(reasons), self.ids.dtype))).tolist()
+        return {row: self.bad.get(row) or reasons[self.ids[row]] for row in rows}
 
-    def _check_finite(self, rows: Rows, features: Float[Array, " rows *axes"]) -> None:
+    def _check_finite(self, rows: Int[Array, " rows"], features: Float[Array, " rows *axes"]) -> None:
         is_wrong = ~np.isfinite(features).all(axis=tuple(range(1, features.ndim)))
         if is_wrong.any():
             path = self.images.table["path"][int(rows[is_wrong][0])].as_py()
@@ -201,14 +239,14 @@ def extract(
 
     Parameters:
         batch_size: images that go through the network at once.
-        n_workers: threads, by default one a core; 0 does all in the calling thread, with one core.
-        precision: of the network; features are stored as float32, or as float16 where it is a half precision.
+        n_workers: threads, by default one per core; 0 computes in the calling thread, with one core.
+        precision: of the network; features are stored as float32, or as float16 for a half precision.
         pooling: which feature of an image, see `Backbone.forward`.
-        max_bad: a larger share of images that cannot be decoded is refused; the others are listed in `quarantined`.
+        max_bad: raise if a larger share of the images cannot be decoded; the others are listed in `quarantined`.
         cache: where features are looked up by content and kept.
         overwrite: whether to replace a store that holds something else.
         engine: where the work is done instead of in `n_workers` threads; it changes no byte.
-        banks: the root of view banks; plain views of what is computed are kept there, so that no bank computes them.
+        banks: the root of view banks; plain views are kept there on the way, so that no bank computes them again.
     """
     from justright.features.vectors import VectorNetwork, store_vectors  # it imports this module
 
@@ -234,7 +272,7 @@ def extract(
         with locked_store(place) as folder:
             kept = Section(folder / PARTS) if cache is None else cache.section(key, about)
             with kept.lease():
-                work = Extraction(images, digests(content_ids), unreadable, network, kept, max_bad, views)
+                work = Extraction(images, digests(content_ids), network, kept, views, unreadable, max_bad)
                 try:
                     # closed after Ctrl-C, so that workers end before the store closes
                     with closing(work.run(n_workers, engine)) as steps:
@@ -252,7 +290,7 @@ def extract(
     return FeatureTable.open(place, verify=False)
 
 
-def store_index(images: ImageSet, content_ids: list[str], rows: Rows, out: Place) -> pa.Table:
+def store_index(images: ImageSet, content_ids: list[str], rows: Int[Array, " rows"], out: Place) -> pa.Table:
     """The table of some rows with all ids, and sources relative to the store, for `open_images`."""
     table = images.table
     ids = pc.coalesce(table["id"], pa.array(content_ids, pa.string()))
@@ -267,3 +305,31 @@ def _saved_as(reader: Reader, out: Place) -> str | None:
     if isinstance(out, Path):
         return reader.saved_as(out.absolute())
     return reader.saved_as(Path("/")) and reader.source
+
+
+def unreadable_rows(images: ImageSet, content_ids: list[str]) -> dict[int, tuple[BadKind, str]]:
+    """Kind and reason of the images without a content id."""
+    reasons = {}
+    for row, content_id in enumerate(content_ids):
+        if not content_id:
+            try:
+                images.image(row)
+                reasons[row] = BadKind.UNREADABLE, "changes while it is read"
+            except Exception as error:  # as in `decode_images`: the reason has the message
+                reasons[row] = reason_of(error, images.table["path"][row].as_py())
+    return reasons
+
+
+def quarantined(images: ImageSet, bad: Reasons) -> dict[int, Quarantined]:
+    """The bad images by row, as the store lists them."""
+    rows = sorted(bad)
+    places = images.table.select(["dataset", "source", "path"]).take(pa.array(rows, pa.int64())).to_pylist()
+    return {
+        row: Quarantined(**place, kind=bad[row][0], reason=bad[row][1]) for row, place in zip(rows, places, strict=True)
+    }
+
+
+def refuse_bad_rows(max_bad: float, images: ImageSet, bad: Reasons) -> None:
+    """Raise if more than the share `max_bad` of the images is bad, or if all are."""
+    if len(bad) > max_bad * len(images) or len(bad) == len(images):
+        refuse_above(max_bad, list(quarantined(images, bad).values()), len(images), ", ".join(images.datasets))

@@ -25,7 +25,7 @@ from justright.utils.parallel import n_cores
 
 _log = logging.getLogger(__name__)
 
-TOLERANCE = 1e-4  # results may differ by this share of the largest number; a network that differs more stays with torch
+TOLERANCE = 1e-4  # results may differ by this share of the largest number; torch runs networks that differ more
 
 
 @lru_cache(maxsize=1)
@@ -53,23 +53,23 @@ class NetworkPart(nn.Module):
         super().__init__()
         self.network, self.compute = network, compute
 
-    def forward(self, given: Tensor) -> Tensor | tuple[Tensor, ...]:
+    def forward(self, images: Tensor) -> Tensor | tuple[Tensor, ...]:
         """Compute the part."""
-        return self.compute(given)
+        return self.compute(images)
 
 
 class FastModule:
     """A frozen module, compiled. Any number of threads may call it, with one core each."""
 
     def __init__(self, compiled: Any):
-        self._compiled, self._own = compiled, threading.local()
+        self._compiled, self._of_thread = compiled, threading.local()
         self.name = f"openvino {version('openvino')}"  # what it runs on
 
     def __call__(self, images: Tensor) -> tuple[Tensor, ...]:
         """The outputs of the module, as new tensors."""
-        if not hasattr(self._own, "request"):
-            self._own.request = self._compiled.create_infer_request()
-        outputs = self._own.request.infer([np.ascontiguousarray(images.numpy())])
+        if not hasattr(self._of_thread, "request"):
+            self._of_thread.request = self._compiled.create_infer_request()
+        outputs = self._of_thread.request.infer([np.ascontiguousarray(images.numpy())])
         return tuple(torch.from_numpy(np.array(outputs[place])) for place in range(len(self._compiled.outputs)))
 
 

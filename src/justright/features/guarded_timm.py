@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-_declared: Any = None  # kept: a library that is collected takes its operators along
+_declared: Any = None  # kept alive: its operators go when it is garbage-collected
 try:
     import torchvision
 except RuntimeError as error:

@@ -22,7 +22,7 @@ from justright.utils.files import parsed_json
 
 State = dict[str, Tensor]
 
-WRAPPERS = ("state_dict", "model", "teacher", "student")  # where training scripts keep parameters, wanted ones first
+WRAPPERS = ("state_dict", "model", "teacher", "student")  # keys of parameters in training scripts, preferred first
 PREFIXES = ("module.", "backbone.", "dinov2_with_registers.", "dinov2.", "vit.")
 
 TRANSFORMERS_NAMES = (
@@ -59,12 +59,12 @@ def read(path: Path) -> State:
             content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise CheckpointError(
-            f"{path} is no plain file of tensors: opening it could run code, so it stays closed",
+            f"{path} is no plain file of tensors: opening it could run code, so it is not opened",
             expected="a .safetensors file, or a .pth file that torch.load(weights_only=True) reads",
             advice="if you trust the file, load it yourself and save its state dict with safetensors",
         ) from error
     except Exception as error:  # a damaged byte may cause any error
-        raise CheckpointError(f"{path} cannot be read: {error}", expected="a whole checkpoint") from error
+        raise CheckpointError(f"{path} cannot be read: {error}", expected="a complete checkpoint") from error
     for wrapper in WRAPPERS:
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]
@@ -74,7 +74,7 @@ def read(path: Path) -> State:
 
 
 def architecture_in(path: Path) -> str | None:
-    """The architecture that timm wrote beside a checkpoint; None if there is none."""
+    """The architecture in the config.json that timm wrote beside a checkpoint; None without such a file."""
     config = path / "config.json"
     try:
         architecture = parsed_json(config.read_bytes()).get("architecture") if config.exists() else None
@@ -82,7 +82,7 @@ def architecture_in(path: Path) -> str | None:
             return architecture
         raise ValueError(f"its architecture is {architecture!r}")
     except (OSError, ValueError, AttributeError) as error:
-        raise CheckpointError(f"{config} cannot be read: {error}", expected="what timm wrote") from error
+        raise CheckpointError(f"{config} cannot be read: {error}", expected="the file that timm wrote") from error
 
 
 def with_timm_names(state: State) -> State:
@@ -120,15 +120,11 @@ def _from_transformers(state: State) -> State:
 
 
 def by_order(state: State, model: nn.Module) -> State:
-    """Rename tensors, which have the order and shapes of those of a model, to the names of the model."""
-    wanted = model.state_dict()
-    if len(state) != len(wanted):
-        raise CheckpointError(f"a checkpoint of {len(state)} tensors", expected=f"{len(wanted)}")
-    for (theirs, tensor), (ours, place) in zip(state.items(), wanted.items(), strict=True):
-        if tensor.shape != place.shape:
-            shape, expected = tuple(tensor.shape), tuple(place.shape)
-            raise CheckpointError(f"{theirs} has shape {shape}", expected=f"{expected} for {ours}")
-    return dict(zip(wanted, state.values(), strict=True))
+    """Rename tensors to the names of a model that has them in the same order."""
+    names = model.state_dict().keys()
+    if len(state) != len(names):
+        raise CheckpointError(f"a checkpoint of {len(state)} tensors", expected=f"{len(names)}")
+    return dict(zip(names, state.values(), strict=True))
 
 
 def positions_for(
@@ -137,7 +133,7 @@ def positions_for(
     """Position embeddings interpolated to another grid of patches; the first `n_prefix` stay as they are.
 
     antialiased: to the exact size (timm, DINOv2 with registers). Otherwise by the factor (size + 0.1) / old size,
-    as DINO and DINOv2 without registers were built to be used; the tenth guards against rounding down.
+    as in the code of DINO and DINOv2 without registers; 0.1 guards against rounding down.
     """
     n_old = positions.shape[1] - n_prefix
     if n_old == grid[0] * grid[1]:
@@ -171,7 +167,7 @@ def loaded_network(name: str, checkpoint: Path | None, img_size: int | None) -> 
     state = read(file)
     if spec.layout == "order" and next(iter(state), "").startswith("_"):
         state = by_order(state, _create(spec, recipe.resolution, n_classes=1000))
-    return _filled(network, with_timm_names(state), spec, file), recipe
+    return _with_parameters(network, with_timm_names(state), spec, file), recipe
 
 
 def _recipe(spec: BackboneSpec, img_size: int | None) -> ImageRecipe:
@@ -195,7 +191,7 @@ def _create(spec: BackboneSpec, resolution: int, n_classes: int = 0) -> Network:
     return timm.create_model(spec.architecture, pretrained=False, num_classes=n_classes, **options)
 
 
-def _filled(model: Network, state: State, spec: BackboneSpec, file: Path) -> Network:
+def _with_parameters(model: Network, state: State, spec: BackboneSpec, file: Path) -> Network:
     wanted = model.state_dict()
     if "pos_embed" in state and "pos_embed" in wanted and hasattr(model, "patch_embed"):
         n_prefix = 0 if getattr(model, "no_embed_class", False) else getattr(model, "num_prefix_tokens", 0)
@@ -203,12 +199,12 @@ def _filled(model: Network, state: State, spec: BackboneSpec, file: Path) -> Net
         state["pos_embed"] = positions_for(state["pos_embed"], n_prefix, grid, antialiased=antialiased)
     missing = wanted.keys() - state.keys()
     wrong = [name for name in wanted.keys() & state.keys() if wanted[name].shape != state[name].shape]
-    # heads of a classification or of pre-training are left behind; anything else that is left is another network
-    left = [name for name in state.keys() - wanted.keys() if name.partition(".")[0].startswith("blocks")]
-    if missing or wrong or left:
+    # heads of classification or pre-training are ignored; unused blocks mean another network
+    unused = [name for name in state.keys() - wanted.keys() if name.partition(".")[0].startswith("blocks")]
+    if missing or wrong or unused:
         raise CheckpointError(
             f"{file} does not fit {spec.architecture}: {len(missing)} tensors are missing {sorted(missing)[:3]}, "
-            f"{len(wrong)} have another shape {sorted(wrong)[:3]}, {len(left)} have no place {sorted(left)[:3]}",
+            f"{len(wrong)} have another shape {sorted(wrong)[:3]}, {len(unused)} are unused {sorted(unused)[:3]}",
             expected=f"the {len(wanted)} tensors of that network",
             advice="check that the name and the checkpoint belong together",
         )

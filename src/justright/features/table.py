@@ -34,10 +34,10 @@ BLOCK_ROWS = 4096
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """Features, and one row of the index for each: id, label, class_name, dataset, path and what else an ImageSet has.
+    """Features, and one row of the index for each: id, label, class_name, dataset, path, and other columns of images.
 
-    `features` is a read-only memory map when the table was opened from disk, and `FileRows` when the store lies
-    elsewhere; `path` says where.
+    `features` is a read-only memory map when the table was opened from disk, and `FileRows` when it was opened from a
+    remote store; `path` is the store.
     """
 
     features: StoredRows
@@ -51,7 +51,7 @@ class FeatureTable:
 
     @classmethod
     def of(cls, features: FeatureRows, **columns: Any) -> FeatureTable:
-        """A table in memory, from arrays: `label`, `id`, `class_name`, `dataset`, `path`, each with one entry a row."""
+        """A table in memory, from arrays: `label`, `id`, `class_name`, `dataset`, `path`, one entry per row each."""
         n = len(features)
         given = {"id": [str(row) for row in range(n)], "label": np.full(n, UNLABELED), "class_name": pa.nulls(n, NAME)}
         given |= {"dataset": ["given"] * n, "path": [""] * n} | columns
@@ -60,7 +60,7 @@ class FeatureTable:
 
     @classmethod
     def open(cls, path: Place | str, verify: bool = True) -> FeatureTable:
-        """Open a finished store, here or at an address of fsspec; what is missing or damaged is refused by name.
+        """Open a finished store, a folder or an address of fsspec; raises with the name of a damaged file.
 
         `verify` reads the features once to compare their checksums, about a second for each gigabyte or two.
         """
@@ -77,14 +77,14 @@ class FeatureTable:
 
     @cached_property
     def labels(self) -> Labels:
-        """One label a row, -1 where unknown."""
+        """One label per row, -1 where unknown."""
         labels = self.index["label"].to_numpy().astype(np.int64)
         labels.flags.writeable = False
         return labels
 
     @property
     def ids(self) -> list[str]:
-        """One id a row; equal content shares one."""
+        """One id per row; images of equal content share an id."""
         return list(self.index["id"].to_pylist())
 
     @property
@@ -116,7 +116,7 @@ class FeatureTable:
         return list(self.bad_rows.values())
 
     def from_row(self, start: int) -> FeatureTable:
-        """The rows from this one on, mapped where the table is."""
+        """The rows from `start` on, memory-mapped if the table is."""
         features = self.features[start:] if self.path is None else mapped(self.path, self.header, len(self), start)
         return self._part(features, self.index.slice(start))
 
@@ -130,21 +130,21 @@ class FeatureTable:
         return FeatureTable(features, index, header)
 
     def without_labels(self) -> FeatureTable:
-        """The same features with every column gone that tells their class."""
+        """The same features, without the columns that reveal a class."""
         columns, n = self.index.column_names, len(self)
         kept = {name: self.index[name] for name in ("id", "source", "dataset", "path") if name in columns}
         blank = {"label": pa.array(np.full(n, UNLABELED, np.int32)), "class_name": pa.nulls(n, NAME)}
         return FeatureTable(self.features, pa.table(kept | blank), self.header, self.path)
 
     def write(self, path: Place | str, overwrite: bool = False) -> FeatureTable:
-        """Write the table as a store and open it; one that is there must hold these features."""
+        """Write the table as a store and open it; an existing store must hold these features."""
         place = place_of(path)
         if not begin_store(place, self.header, overwrite):
             write_store(place, self.header, row_blocks(self.features), self.index, self.bad_rows)
             return FeatureTable.open(place)
         there = FeatureTable.open(place)
         for mine, other in zip(row_blocks(self.features), row_blocks(there.features), strict=True):
-            if not np.array_equal(mine, other, equal_nan=True):  # ids may be anyone's: equal ones prove nothing
+            if not np.array_equal(mine, other, equal_nan=True):  # users may choose ids: equal ones prove nothing
                 raise StoreMismatchError(
                     f"{place} holds other features under the same ids",
                     advice="name another place, or replace it with overwrite",
@@ -158,7 +158,7 @@ def row_blocks(features: StoredRows) -> Iterator[FeatureRows]:
 
 
 def labeled_and_target(labeled: FeatureTable, target: FeatureTable) -> tuple[Float[Array, "images dim"], Labels]:
-    """The rows of both, labeled ones first; every row of the target counts as unlabeled, whatever its table says."""
+    """The features of both, labeled ones first, and labels; all of the target count as unlabeled."""
     labeled.header.require_comparable(target.header)
     if (labeled.labels == UNLABELED).all():
         raise DataError("none of the labeled images has a label", expected="features extracted from labeled images")

@@ -1,4 +1,4 @@
-"""Features that people bring along, such as those of CLIP: a backbone without a network, and views of vectors."""
+"""Features that users provide, such as those of CLIP: a backbone without a network, and views of vectors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from justright.data.image_set import ImageSet
 from justright.data.transforms import ImageRecipe, Plain, Strong
 from justright.data.vectors import vectors_of
 from justright.features.backbone import Backbone
+from justright.features.bank import Views
 from justright.features.cuts import Cut, Stored
 from justright.features.extract import store_index
 from justright.features.store import Header, data_fingerprint
 from justright.features.table import FeatureTable
-from justright.features.views import Views
 from justright.utils.errors import DataError
 from justright.utils.hashing import hash_value
 from justright.utils.remote import Place, place_of
@@ -38,7 +38,7 @@ class VectorNetwork(Backbone):
     def __init__(self, dim: int, device: str = "cpu"):
         nn.Module.__init__(self)
         self.name, self.dim, self._device = NAME, dim, torch.device(device)
-        self.recipe = ImageRecipe(resolution=dim, resize=dim)  # model files remember the length by it
+        self.recipe = ImageRecipe(resolution=dim, resize=dim)  # model files store the length in it
         self.model: Any = nn.Identity()
         self.cut = Cut(self.model)
         self.stored_names, self.stored_shapes = self.cut.names, ((dim,),)
@@ -50,7 +50,7 @@ class VectorNetwork(Backbone):
 
     @property
     def runtime(self) -> str:
-        """Nothing is computed."""
+        """No faster runtime is needed."""
         return "torch"
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
@@ -90,7 +90,7 @@ class VectorViews(Views):
 
         view = x + s (x_a - x_b) / sqrt(2),    a and b drawn among all images
 
-    The differences have the covariance of the data, so that noise is large along directions in which images differ.
+    The differences have the covariance of the data, so noise is large along directions in which images differ.
     """
 
     @cached_property

@@ -1,7 +1,6 @@
 """Workers that compute with torch, one core each.
 
-Threads by default, because Pillow and torch release the interpreter's lock and nothing has to be copied between
-processes.
+They are threads by default: Pillow and torch release the interpreter's lock, and nothing is copied between processes.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def on_one_core_each(
 ) -> Generator[Result, None, None]:
     """Results in the order of the tasks: from an engine, or from threads of this process.
 
-    Threads are given one task more than there are threads, because batches take memory.
+    Only one task more than there are threads is submitted ahead, because batches take memory.
     """
     return (engine or threads(n_workers, n_workers + 1))(partial(_on_one_core, work), tasks)
 
@@ -45,7 +44,7 @@ def decode_and_compute(
     n_workers: int,
     engine: Engine | None = None,
 ) -> Generator[Result, None, None]:
-    """Results in the order of the tasks. On a CPU workers do both; for another device they decode ahead."""
+    """Results in the order of the tasks. On a CPU workers do both; for another device workers only decode."""
     if device.type == "cpu":
         yield from on_one_core_each(partial(_in_turn, decode, compute), tasks, n_workers, engine)
         return
@@ -77,7 +76,7 @@ def tools(device: torch.device, runtime: str = "torch") -> dict[str, str]:
 
 
 def refuse_other_tools(here: Mapping[str, str], expected: Mapping[str, str]) -> None:
-    """Raise if results here would differ by rounding: a cluster may have different machines."""
+    """Raise if results of this machine would differ by rounding: a cluster may have different machines."""
     if here != expected:
         raise JustrightError(
             f"a worker computes with {here}",

@@ -59,7 +59,7 @@ def to_unit_interval(
         if low == high:
             raise DegenerateError(
                 f"all {len(similarity)} similarities are {low:g}",
-                expected="different ones for domain='minmax'",
+                expected="different similarities for domain='minmax'",
                 advice="domain='clip'",
             )
         return (similarity - low) / (high - low)

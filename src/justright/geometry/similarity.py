@@ -44,21 +44,16 @@ def nearest_similarity(
     return np.clip(maxima.astype(np.float64), -1.0, 1.0)
 
 
-def row_quantile(values: Float[Array, "rows columns"], quantile: float) -> Float[Array, " rows"]:
-    """The empirical quantile of each row, such as the cosines of a centroid; 0.5 is the "median" of Tab. A3.
-
-    The smallest value with at least a share q of the row at or below it; where a value meets the share exactly,
-    its mean with the next one. So q = 0.5 is the usual median, and repeating every column changes nothing,
-    which interpolating between order statistics does not give.
-    """
-    return np.clip([_quantile(row.copy(), quantile) for row in values], -1.0, 1.0)
-
-
 def _quantile(row: Float[Array, " columns"], quantile: float) -> float:
-    """The quantile of one row, which is partitioned in place."""
+    """The empirical quantile of one row, which is partitioned in place; 0.5 is the "median" of Tab. A3.
+
+    The smallest value with at least a share q of the row at or below it; where a value meets the share exactly, its
+    mean with the next one. So q = 0.5 is the usual median, and repeating every column changes nothing, unlike with
+    interpolation between order statistics. As `np.quantile(row, q, method="averaged_inverted_cdf")`, but faster.
+    """
     share = quantile * len(row)
     low, high = max(math.ceil(share) - 1, 0), min(math.floor(share), len(row) - 1)
-    row.partition(high)  # at one place only: numpy vectorizes that, and not several places
+    row.partition(high)  # at one place only: numpy vectorizes that
     upper = float(row[high])
     return upper if low == high else (float(row[:high].max()) + upper) / 2
 
@@ -70,7 +65,7 @@ def cosine_chunks(
     unit = unit_rows(centroids)
     for rows in row_chunks(features, min(CHUNK_ROWS, max(1, MAX_CHUNK_COSINES // len(unit)))):
         cosines = unit.astype(rows.dtype, copy=False) @ rows.T
-        # Dividing the product in place spares a normalized copy of the features.
+        # Dividing the product in place avoids a normalized copy of the features.
         cosines /= row_norms(rows)
         yield cosines
 
@@ -111,11 +106,15 @@ class CosineQuantile:
     def similarity(self) -> Float[Array, " classes"]:
         """The quantile of each centroid over all batches."""
         if self._counts is None:
-            rows = in_threads(self._of_class, range(len(self.centroids)), n_cores())
-            return np.clip(list(rows), -1.0, 1.0)
+
+            def quantile_of(place: int) -> float:
+                return _quantile(np.concatenate([cosines[place] for cosines in self._kept]), self.quantile)
+
+            quantiles = in_threads(quantile_of, range(len(self.centroids)), n_cores())
+            return np.clip(list(quantiles), -1.0, 1.0)
         below = self._counts.cumsum(axis=1)  # cosines up to the end of each bin
         share = self.quantile * self.n_images
-        # As in `row_quantile`: the first bin that reaches the share, averaged with the next occupied bin where a bin
+        # As in `_quantile`: the first bin that reaches the share, averaged with the next occupied bin where a bin
         # meets the share exactly.
         low, high = (below < share).sum(axis=1), (below <= share).sum(axis=1)
         if share == 0:
@@ -123,9 +122,6 @@ class CosineQuantile:
         elif share >= self.n_images:
             high = low  # nor above the largest
         return (low + high + 1) / self.n_bins - 1.0
-
-    def _of_class(self, place: int) -> float:
-        return _quantile(np.concatenate([cosines[place] for cosines in self._kept]), self.quantile)
 
     def _add(self, cosines: Float[Array, "classes chunk"]) -> None:
         self.n_images += cosines.shape[1]

@@ -47,7 +47,7 @@ def flow(distance: Pairs, source_mass: PerSource | None = None, target_mass: Per
 
     k = argmin_k sum_ij k_ij d_ij   with   k >= 0,  sum_j k_ij = source_mass_i,  sum_i k_ij = target_mass_j.
 
-    No mass given means equal masses. Solved exactly, by POT's network simplex [1].
+    Masses are equal by default. Solved exactly, by POT's network simplex [1].
     [1] R. Flamary et al., POT: Python Optimal Transport, JMLR 22, 2021.
     """
     a, b = _masses(source_mass, distance.shape[0]), _masses(target_mass, distance.shape[1])
@@ -73,7 +73,7 @@ def distance_to_target(distance: Pairs, k: Pairs) -> PerSource:
 
     d_i = sum_j k_ij d_ij / sum_j k_ij
 
-    A row without flow, which positive masses exclude, is infinitely far.
+    A row without flow is infinitely far; with positive masses there is none.
     """
     sent = k.sum(axis=1)
     cost = (k * distance).sum(axis=1)

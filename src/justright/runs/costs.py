@@ -225,8 +225,8 @@ class CostPlan:
 
     def files(self) -> list[PlannedFiles]:
         """All large files: features, views, checkpoints and the model."""
+        from justright.features.bank import record_type
         from justright.features.cache import KeptBanks
-        from justright.features.views import record_type
 
         work, dim, folder, backbone = self.work, self.backbone.dim, self.folder, self.backbone
         n_tuned = sum(tensor.numel() for tensor in backbone.tuned_state().values())

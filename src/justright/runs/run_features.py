@@ -64,7 +64,7 @@ class StoresAndCache(FeatureCache):
 def expect_network(paths: Sequence[Place], backbone: Any) -> None:
     """Raise for stores of another network, and for those whose images are not identified by content."""
     from justright.features.choices import BATCH_SIZE
-    from justright.features.feature_network import FeatureNetwork
+    from justright.features.extract import FeatureNetwork
 
     if not paths:
         return
@@ -120,8 +120,7 @@ def frozen_features(
 def _empty_store(images: ImageSet, backbone: Any, path: Path) -> FeatureTable:
     """The features of a pool that has no images, where nothing is labeled."""
     from justright.features.choices import BATCH_SIZE
-    from justright.features.extract import store_index
-    from justright.features.feature_network import FeatureNetwork
+    from justright.features.extract import FeatureNetwork, store_index
 
     key = FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").key()
     header = Header(**key, data=data_fingerprint([], images.table))
