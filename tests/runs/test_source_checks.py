@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import zipfile
+from collections import Counter
 
 import pytest
 from tests.conftest import picture
@@ -19,7 +20,6 @@ from justright.runs.run_folder import RunFolder
 from justright.runs.source_checks import (
     LeftOut,
     copies_left_out,
-    counts,
     label_warnings,
     left_out_by_name,
     read_left_out,
@@ -58,7 +58,7 @@ def test_files_are_skipped_by_name_in_folders_and_zips(spoiled, make_tree, tmp_p
     assert "justright[heif]" in found[2].detail
     assert left_out_by_name([], [], ["glyphs"]) == []
     monkeypatch.setattr(folder, "reads_heif", lambda: True)
-    assert "no_heif" not in counts(left_out_by_name([], [], [str(spoiled)]))
+    assert "no_heif" not in {each.reason for each in left_out_by_name([], [], [str(spoiled)])}
 
 
 def test_unreadable_images_are_listed(make_tree, tmp_path):
@@ -121,7 +121,7 @@ def test_run_saves_the_list_and_warns(spoiled, make_tree, tmp_path, monkeypatch,
     Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), left_out=left_out).all()
     found = RunFolder.open(tmp_path / "run")
     expected = {"not_recognised": 1, "no_heif": 1, "copy": 1, "empty": 1, "not_an_image": 1}
-    assert found.about["left_out"] == counts(found.left_out) == expected
+    assert found.about["left_out"] == Counter(each.reason for each in found.left_out) == expected
     assert any("5 files were skipped: 2 unreadable (30.png, 31 ü.png)" in note for note in found.about["notes"])
     assert "2 files were skipped" in caplog.text
     with (tmp_path / "run" / "left_out.csv").open(encoding="utf-8") as file:

@@ -15,6 +15,8 @@ from pyarrow import types
 
 from justright.data.columns import nfc, nfc_column
 from justright.data.parquet import read_parquet, write_parquet
+from justright.evaluation.accuracy import evaluate
+from justright.evaluation.scores import Protocol, Scores
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.types import UNLABELED, Array, Labels, Mask
 
@@ -33,7 +35,7 @@ _N_EXAMPLES = 3
 class JudgedPredictions:
     """Clusters and truth, one entry per image in the order of the predictions: the arguments of `evaluate`.
 
-    Images whose category was given by a person are left out.
+    Images whose category a person gave are left out.
     """
 
     y_true: Labels
@@ -44,6 +46,11 @@ class JudgedPredictions:
     n_more: int = 0  # number of images of the truth that were not predicted, where that is allowed
     is_given: Bool[Array, " predictions"] = field(default_factory=lambda: np.zeros(0, dtype=bool))  # of all images
     called: Labels | None = None  # the class whose name an image has; None if the files have no names
+
+    def scores(self, protocol: Protocol = "v2") -> Scores:
+        """The scores of the clusters."""
+        kept, called = self.has_kept_labels, self.called
+        return evaluate(self.y_true, self.y_pred, self.is_old, has_kept_labels=kept, called=called, protocol=protocol)
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,11 +86,6 @@ def _side(dataset: str, is_target: bool = False) -> Side:
     return "target" if is_target else "labeled" if dataset == OWN else "pool"
 
 
-def counts(files: Iterable[LeftOut]) -> dict[str, int]:
-    """Number of skipped files for each reason."""
-    return dict(Counter(each.reason for each in files))
-
-
 def summary(files: Sequence[LeftOut]) -> str:
     """The number of skipped files with reasons and the first names; "" if there are none."""
     if not files:
