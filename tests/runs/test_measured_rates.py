@@ -1,4 +1,4 @@
-"""Rates are measured by running each stage."""
+"""Rates are measured by running each stage on a few images."""
 
 from __future__ import annotations
 

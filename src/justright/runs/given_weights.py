@@ -65,9 +65,7 @@ class GivenWeights:
         """The weights of the images from row `start` on and of their classes, whose labels these are."""
         weight, reason = self.weight[start:], self.reason[start:]
         classes, first, n_images = np.unique(labels, return_index=True, return_counts=True)
-        is_by_class = np.array_equal(weight, weight[first][labels])
-        images = None if is_by_class else ImageWeights(labels, weight, reason)
-        mean = np.bincount(labels, weight) / n_images
+        mean, images = np.bincount(labels, weight) / n_images, ImageWeights(labels, weight, reason)
         return ClassWeights(classes, mean, [reason[row] for row in first], images=images)
 
 

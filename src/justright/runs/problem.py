@@ -21,7 +21,7 @@ from justright.utils.types import UNLABELED, Array
 
 REVIEWED = "reviewed"  # in the column `split`: labeled images that were confirmed in a review, cluster by cluster
 PoolRole = Literal["guide", "rival"]
-# guide: no target image is ever called a class of the pool; rival: classes of the pool are categories too
+# guide: no target image is assigned to a class of the pool; rival: classes of the pool are categories too
 POOL_ROLES: tuple[str, ...] = get_args(PoolRole)
 
 
@@ -204,10 +204,10 @@ def joined(sets: Sequence[ImageSet]) -> ImageSet | None:
     if len(sets) < 2:
         return sets[0] if sets else None
     images = ImageSet.concat(sets)
-    names = [name for each in sets for name in (each.classes.get(label) for label in each.labels.tolist())]
-    contents = images.content_ids(is_strict=False)
-    place = {pair: row for row, pair in reversed(list(enumerate(zip(contents, names, strict=True)))) if pair[0]}
-    rows = [row for row, pair in enumerate(zip(contents, names, strict=True)) if place.get(pair, row) == row]
+    names = [each.classes.get(label) for each in sets for label in each.labels.tolist()]
+    first: dict[tuple[str, str | None], int] = {}  # the first row of each content and class
+    pairs = enumerate(zip(images.content_ids(is_strict=False), names, strict=True))
+    rows = [row for row, pair in pairs if not pair[0] or first.setdefault(pair, row) == row]
     classes = sorted({name for name in names if name is not None})
     number = {name: label for label, name in enumerate(classes)}
     changed = {
