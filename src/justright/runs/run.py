@@ -77,6 +77,7 @@ class Run:
         from justright.discovery.processes import Processes
 
         self.folder, self.config, self.processes = RunFolder(self.out), config_of(self.spec), Processes()
+        self.is_resumed = (self.out / "run.json").exists()
         self.work = Work.of(self.problem, self.spec, self.processes.n)
         self.costs = CostPlan(self.work, self.spec, self.backbone, self.out)
         self.seconds: dict[str, float] = {}
@@ -97,7 +98,7 @@ class Run:
         from justright.discovery.processes import torch_threads
 
         with owned(self.out) if self.processes.is_first and not is_owned else nullcontext():
-            n_threads = self.folder.about.get("threads") if (self.out / "run.json").exists() else None
+            n_threads = self.folder.about.get("threads") if self.is_resumed else None
             with torch_threads(n_threads, self.out) as self.n_threads:
                 self._prepare()
                 self._announce(self.work)
@@ -137,8 +138,7 @@ class Run:
         """Validate the request, and start or resume the run in its folder."""
         check_request(self.spec, self.tensorboard)
         check_problem(self.problem, self.spec, self.out, self.truth, self.max_bad)
-        self.plain_spec, self.is_resumed = self.spec.to_json(), (self.out / "run.json").exists()
-        images = self.problem.pool.images, self.problem.target
+        self.plain_spec, images = self.spec.to_json(), (self.problem.pool.images, self.problem.target)
         self.cache = StoresAndCache(self.spec.features, self.backbone, images if self.spec.features else ())
         if self.processes.is_first:
             remove_leftovers(self.out)
