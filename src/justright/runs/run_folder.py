@@ -210,11 +210,11 @@ class RunFolder:
         row_of = {content: row for row, content in enumerate(_contents(target)) if content}
         content_of = dict(zip(images.paths, images.content_ids(is_strict=False), strict=True))
         rows = np.array([row_of.get(content_of[path], -1) for path in new.index["path"].to_pylist()], dtype=np.int64)
-        is_old = (rows >= 0) & ~new.is_given
+        is_in_run = (rows >= 0) & ~new.is_given
         return replace(
             new,
-            cluster=np.where(is_old, before.cluster[rows], new.cluster),
-            confidence=np.where(is_old, before.confidence[rows], new.confidence),
+            cluster=np.where(is_in_run, before.cluster[rows], new.cluster),
+            confidence=np.where(is_in_run, before.confidence[rows], new.confidence),
         )
 
     @cached_property
