@@ -98,7 +98,7 @@ def test_default_backbone_is_that_of_discover(monkeypatch):
 def test_plan_and_discover_estimate_the_same_steps(split, tmp_path, monkeypatch):
     steps = []
 
-    def keep_steps(plan, is_resumed=False):
+    def keep_steps(plan, is_begun=False):
         steps.append(plan.steps())
         return ""
 

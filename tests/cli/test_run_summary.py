@@ -23,7 +23,7 @@ def run(tmp_path) -> RunFolder:
         "calibrated_on": "9 images",
         "pool_role": "guide",
     }
-    about["asked"] = {"copies left out": 2}
+    about["request"] = {"copies left out": 2}
     made.save_about(about)
     return RunFolder.open(made.path)
 

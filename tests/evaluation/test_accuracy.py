@@ -18,7 +18,7 @@ IMAGES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), min_size=1, m
 
 
 def drawn(seed: int = 0, n: int = 900, n_classes: int = 12):
-    """Classes 0 to 5 are old; a third of the images fall anywhere."""
+    """Classes 0 to 5 are old; a third of the images are in random clusters."""
     rng = np.random.default_rng(seed)
     y_true = rng.integers(0, n_classes, n)
     y_pred = np.where(rng.random(n) < 0.35, rng.integers(0, n_classes + 3, n), (y_true * 5) % 13)
@@ -48,7 +48,7 @@ def test_agrees_with_the_formula_written_as_loops():
 
 @settings(max_examples=60, deadline=None)
 @given(IMAGES)
-def test_all_lies_between_old_and_new_in_proportion_to_their_images(images):
+def test_all_is_the_mean_of_old_and_new_weighted_by_images(images):
     y_true, y_pred = (np.array(column) for column in zip(*images, strict=True))
     for protocol in ("v2", "v1"):
         scores = evaluate(y_true, y_pred, y_true < 3, protocol=protocol, with_intervals=False)
@@ -66,8 +66,8 @@ def test_class_average_counts_rare_classes_like_common_ones():
     assert evaluate(y_true, y_pred, y_true == 0).all == pytest.approx(9 / 14)
 
 
-def test_the_legacy_protocol_does_not_see_new_images_in_old_clusters():
-    # one cluster holds an old class and a new one: v1 lets it stand for both at once
+def test_legacy_protocol_ignores_new_images_in_old_clusters():
+    # one cluster holds an old class and a new one: v1 matches it with both
     y_true, y_pred = np.repeat([0, 1], [6, 4]), np.zeros(10, dtype=int)
     legacy, today = (evaluate(y_true, y_pred, y_true == 0, protocol=p) for p in ("v1", "v2"))
     assert (legacy.all, legacy.old, legacy.new) == (1.0, 1.0, 1.0)
@@ -76,7 +76,7 @@ def test_the_legacy_protocol_does_not_see_new_images_in_old_clusters():
 
 @settings(max_examples=40, deadline=None)
 @given(IMAGES)
-def test_the_legacy_protocol_never_scores_below_today(images):
+def test_legacy_protocol_never_scores_below_v2(images):
     y_true, y_pred = (np.array(column) for column in zip(*images, strict=True))
     legacy, today = (evaluate(y_true, y_pred, y_true < 3, protocol=p, with_intervals=False) for p in ("v1", "v2"))
     assert legacy.all >= today.all - 1e-12
@@ -84,14 +84,14 @@ def test_the_legacy_protocol_never_scores_below_today(images):
 
 @settings(max_examples=40, deadline=None)
 @given(IMAGES, st.permutations(range(8)), st.sampled_from(["v2", "v2b", "v1"]), st.randoms(use_true_random=False))
-def test_neither_names_of_clusters_nor_order_of_images_change_a_score(images, names, protocol, random):
+def test_scores_ignore_cluster_numbers_and_image_order(images, names, protocol, random):
     y_true, y_pred = (np.array(column) for column in zip(*images, strict=True))
     rows = list(range(len(y_true)))
     random.shuffle(rows)
     renamed = np.array(names)[y_pred] * 11 + 2
     scores = evaluate(y_true, y_pred, y_true < 3, protocol=protocol)
     moved = evaluate(y_true[rows], renamed[rows], y_true[rows] < 3, protocol=protocol)
-    assert str(moved) == str(scores)  # a NaN differs from itself, its text does not
+    assert str(moved) == str(scores)  # NaN is not equal to NaN, so texts are compared
 
 
 @pytest.mark.parametrize("protocol", ["v2", "v2b", "v1"])
@@ -129,7 +129,7 @@ def test_intervals_can_be_left_out():
 
 @pytest.mark.parametrize("protocol", ["v2", "v2b", "v1"])
 @pytest.mark.parametrize("is_right", [True, False])
-def test_all_right_or_all_wrong_has_an_interval_with_a_width(protocol, is_right):
+def test_interval_of_all_right_or_all_wrong_has_a_width(protocol, is_right):
     """Images of the old classes 0 and 1; the cluster of the new class 2 holds all of them, or they have their own."""
     y_true = np.repeat([0, 1, 2, 3], [30, 5, 40, 20])
     y_pred = np.where((y_true < 2) & ~np.array(is_right), 2, y_true)
@@ -196,7 +196,7 @@ NAMED_IMAGES = st.lists(
 
 
 def n_right_as_loops(y_true, y_pred, called):
-    """Names are compared, and of all one-to-one maps from clusters to new classes the best one counts."""
+    """Images with a name are compared by it; for the others all one-to-one maps to new classes are tried."""
     by_name, most = 0, 0
     for c, a in zip(y_true, called, strict=True):
         by_name += a != UNLABELED and a == c
@@ -212,16 +212,16 @@ def n_right_as_loops(y_true, y_pred, called):
 @given(NAMED_IMAGES)
 def test_names_agree_with_the_formula_as_loops(images):
     y_true, y_pred, called = (np.array(column) for column in zip(*images, strict=True))
-    found = names_right(y_true, y_pred, y_true < 2, called)
-    assert found.sum() == n_right_as_loops(y_true.tolist(), y_pred.tolist(), called.tolist())
+    result = names_right(y_true, y_pred, y_true < 2, called)
+    assert result.sum() == n_right_as_loops(y_true.tolist(), y_pred.tolist(), called.tolist())
 
 
 def test_unnamed_clusters_match_new_classes_only():
     y_true = np.array([0, 0, 1, 1, 2, 2, 2])
     y_pred = np.array([0, 0, 5, 5, 6, 6, 0])
     called = np.array([0, 1, UNLABELED, UNLABELED, UNLABELED, UNLABELED, 0])
-    found = names_right(y_true, y_pred, y_true < 2, called)
-    assert found.tolist() == [True, False, False, False, True, True, False]
+    result = names_right(y_true, y_pred, y_true < 2, called)
+    assert result.tolist() == [True, False, False, False, True, True, False]
     scores = evaluate(y_true, y_pred, y_true < 2, called=called)
     assert scores.names == pytest.approx({"all": 3 / 7, "old": 1 / 4, "new": 2 / 3})
     assert scores.all == pytest.approx(6 / 7)

@@ -40,19 +40,19 @@ def auc_as_loops(confidence, is_right):
 
 def test_agrees_with_the_formulas_written_as_loops():
     confidence, is_right = drawn()
-    found = calibration(confidence, is_right)
-    assert found.error == pytest.approx(error_as_loops(confidence, is_right, 10))
-    assert found.auc == pytest.approx(auc_as_loops(confidence, is_right))
-    assert found.auc == pytest.approx(roc_auc_score(is_right, confidence))
-    assert (found.accuracy, found.confidence) == pytest.approx((is_right.mean(), confidence.mean()))
-    assert sum(n for n, _, _ in found.bins) == found.n_images == 237
-    assert [mean for _, mean, _ in found.bins] == sorted(mean for _, mean, _ in found.bins)
+    result = calibration(confidence, is_right)
+    assert result.error == pytest.approx(error_as_loops(confidence, is_right, 10))
+    assert result.auc == pytest.approx(auc_as_loops(confidence, is_right))
+    assert result.auc == pytest.approx(roc_auc_score(is_right, confidence))
+    assert (result.accuracy, result.confidence) == pytest.approx((is_right.mean(), confidence.mean()))
+    assert sum(n for n, _, _ in result.bins) == result.n_images == 237
+    assert [mean for _, mean, _ in result.bins] == sorted(mean for _, mean, _ in result.bins)
 
 
 def test_split_handles_few_and_equal_images():
-    found = calibration(np.array([0.5, 0.75]), np.array([True, True]))
-    assert len(found.bins) == 2
-    assert found.error == pytest.approx(0.375)
-    assert math.isnan(found.auc)
+    result = calibration(np.array([0.5, 0.75]), np.array([True, True]))
+    assert len(result.bins) == 2
+    assert result.error == pytest.approx(0.375)
+    assert math.isnan(result.auc)
     with pytest.raises(DegenerateError, match="no confidences"):
         calibration(np.zeros(0), np.zeros(0, dtype=bool))

@@ -13,14 +13,14 @@ N_IMAGES = 3000
 
 
 def pool_of_verdicts(seed: int, sharpness: float):
-    """Images with a calibrated confidence: sharp ones say 0 or 1, dull ones say the mean of 0.7."""
+    """Images with a calibrated confidence: near 0 and 1 if it is sharp, else near its mean of 0.7."""
     rng = np.random.default_rng(seed)
     confidence = rng.beta(0.7 / sharpness, 0.3 / sharpness, N_IMAGES)
     return rng.random(N_IMAGES) < confidence, confidence
 
 
 def simulate(is_right, n_checked: int, n_runs: int = 200, **known):
-    """How often the interval covers the truth, and how wide it is on average."""
+    """The coverage of the interval and its mean width."""
     rng, truth, n_covered, width = np.random.default_rng(7), is_right.mean(), 0, 0.0
     for _ in range(n_runs):
         checked = rng.choice(N_IMAGES, n_checked, replace=False)
@@ -68,7 +68,9 @@ def test_strata_cover_and_correct_a_draw_that_favors_some_clusters():
         plain.append(is_right[checked].mean())
     assert 0.91 <= n_covered / 200 <= 1.0
     assert np.mean(estimates) == pytest.approx(is_right.mean(), abs=0.01)
-    assert abs(np.mean(plain) - is_right.mean()) > 0.1  # alike in each cluster, so not alike over all images
+    assert (
+        abs(np.mean(plain) - is_right.mean()) > 0.1
+    )  # equally many checks per cluster are no random sample of all images
 
 
 def test_one_check_per_stratum_gives_an_interval():
@@ -117,7 +119,7 @@ def test_forecast_number_of_checks_is_enough(n_checked):
 
     n_more = after(n_checked).n_more if n_checked else forecast_checks(confidence)
     then = after(n_checked + n_more)
-    # from 20 looks no slope is fitted: what it will save is not counted on yet
+    # from 20 checks no slope is fitted, so its effect is not part of the forecast
     assert (0.75 if n_checked == 20 else 0.9) * HALF_WIDTH < (then.high - then.low) / 2 < 1.1 * HALF_WIDTH
     assert after(2 * (n_checked + n_more)).n_more == 0
 
@@ -136,7 +138,7 @@ def test_the_forecast_agrees_with_its_formula_written_as_loops():
     _, confidence = pool_of_verdicts(3, sharpness=2.0)
     for looked in ((0, 0.0, 0.0), (10, 0.4, 0.2), (90, 0.8, 0.1)):
         assert forecast_checks(confidence, 0.95, *looked) == forecast_as_loops(confidence.tolist(), *looked)
-    assert forecast_checks(np.ones(1000)) > 50, "certain confidences are not taken at their word"
+    assert forecast_checks(np.ones(1000)) > 50, "confidences of 1 are clipped"
     assert forecast_checks(np.ones(0)) == 0
 
 
@@ -157,14 +159,14 @@ def test_intervals_cover_with_few_checks_and_wrong_confidence(n_checked, distort
 def test_the_plain_interval_is_reported():
     is_right, confidence = pool_of_verdicts(5, sharpness=4.0)
     checked = np.random.default_rng(0).choice(N_IMAGES, 100, replace=False)
-    found = estimate_accuracy(checked, is_right[checked], N_IMAGES, confidence=confidence)
+    result = estimate_accuracy(checked, is_right[checked], N_IMAGES, confidence=confidence)
     low, high = wilson(float(is_right[checked].mean()), 100, 0.95)
-    assert (found.plain_low, found.plain_high) == (low, high)
-    assert found.length_ratio == found.to_dict()["length_ratio"] == (found.high - found.low) / (high - low) < 0.75
+    assert (result.plain_low, result.plain_high) == (low, high)
+    assert result.length_ratio == result.to_dict()["length_ratio"] == (result.high - result.low) / (high - low) < 0.75
     expected = (
-        f"with the confidences it is {found.length_ratio:.2f} times as long. {found.n_more} more checks narrow it"
+        f"with the confidences it is {result.length_ratio:.2f} times as long. {result.n_more} more checks narrow it"
     )
-    assert expected in str(found)
+    assert expected in str(result)
     few = estimate_accuracy(checked[:9], is_right[checked[:9]], N_IMAGES, confidence=confidence)
     assert few.length_ratio > 1
     assert "with the confidences" not in str(few)

@@ -11,21 +11,21 @@ from justright.evaluation.comparisons import ProblemDifferences, holm
 
 def test_few_problems_have_students_interval_and_p_values():
     values = np.array([1.0, 2.5, -0.5, 3.0, 1.5])
-    found = ProblemDifferences(values)
-    assert found.interval() == pytest.approx(stats.t.interval(0.95, 4, values.mean(), stats.sem(values)))
-    assert found.p_above(1.0) == pytest.approx(stats.ttest_1samp(values, 1.0, alternative="greater").pvalue)
-    assert found.p_below(2.0) == pytest.approx(stats.ttest_1samp(values, 2.0, alternative="less").pvalue)
+    result = ProblemDifferences(values)
+    assert result.interval() == pytest.approx(stats.t.interval(0.95, 4, values.mean(), stats.sem(values)))
+    assert result.p_above(1.0) == pytest.approx(stats.ttest_1samp(values, 1.0, alternative="greater").pvalue)
+    assert result.p_below(2.0) == pytest.approx(stats.ttest_1samp(values, 2.0, alternative="less").pvalue)
 
 
 def resampled_as_loops(values, n_resamples, rng):
     """The studentized bootstrap with loops: T of each resample around the mean of the sample."""
-    mean, n, found = sum(values) / len(values), len(values), []
+    mean, n, result = sum(values) / len(values), len(values), []
     for _ in range(n_resamples):
         drawn = [values[rng.integers(n)] for _ in range(n)]
         own = sum(drawn) / n
         error = math.sqrt(sum((value - own) ** 2 for value in drawn) / (n - 1) / n)
-        found.append((own - mean) / error)
-    return sorted(found)
+        result.append((own - mean) / error)
+    return sorted(result)
 
 
 def test_many_problems_have_the_studentized_bootstrap():
@@ -40,7 +40,7 @@ def test_many_problems_have_the_studentized_bootstrap():
 
 @pytest.mark.parametrize(("n", "sd_seed"), [(6, 1.0), (12, 1.0), (24, 1.0)])
 def test_intervals_over_problems_cover_the_truth_in_a_simulation(n, sd_seed):
-    """Problems differ, seeds repeat a problem: an interval over runs would be too short."""
+    """Seeds repeat a problem, so an interval over runs would be too short."""
     rng, n_covered, n_naive = np.random.default_rng(1), 0, 0
     for _ in range(400):
         of_problem = 1.0 + rng.normal(0, 2.0, size=n)

@@ -33,9 +33,9 @@ def test_rows_are_joined_by_id(write):
 def test_tables_are_judged_like_files(write):
     predictions = pa.table({"id": ["007", "07", "7"], "cluster": [3, 3, 5]})
     truth = pa.table({"id": ["7", "007", "07"], "class_name": ["wren", "jay", "jay"], "is_old": [False, True, True]})
-    found, expected = read_judged(predictions, truth), read_judged(write("p.csv", PREDICTIONS), write("t.csv", TRUTH))
-    assert found.y_pred.tolist() == expected.y_pred.tolist()
-    assert found.y_true.tolist() == expected.y_true.tolist()
+    result, expected = read_judged(predictions, truth), read_judged(write("p.csv", PREDICTIONS), write("t.csv", TRUTH))
+    assert result.y_pred.tolist() == expected.y_pred.tolist()
+    assert result.y_true.tolist() == expected.y_true.tolist()
 
 
 def test_old_known_classes_have_kept_their_labels(write):

@@ -23,9 +23,9 @@ def test_spread_is_the_sample_deviation_and_nan_for_one_value():
 
 
 def test_the_interval_is_that_of_student():
-    found = mean_difference(VALUES, 0.9)
+    result = mean_difference(VALUES, 0.9)
     low, high = stats.t.interval(0.9, 3, loc=VALUES.mean(), scale=stats.sem(VALUES))
-    assert (found.mean, found.low, found.high) == pytest.approx((0.2, low, high))
+    assert (result.mean, result.low, result.high) == pytest.approx((0.2, low, high))
 
 
 def test_draws_that_share_data_widen_the_interval():
@@ -33,7 +33,7 @@ def test_draws_that_share_data_widen_the_interval():
     assert wide.high - wide.low == pytest.approx(np.sqrt(2) * (plain.high - plain.low))
 
 
-def test_as_text_it_is_in_points():
+def test_difference_prints_in_points():
     assert str(MeanDifference(0.012, -0.003, 0.027)) == "+1.2 [-0.3, +2.7]"
 
 
@@ -53,7 +53,7 @@ def test_exact_interval_of_a_large_set_is_clopper_pearson():
 
 
 def wilson_as_loops(accuracy, n, level):
-    """Shares p for which |accuracy - p| is within z standard deviations of a share of n images, by trying many."""
+    """Shares p with |accuracy - p| within z standard deviations of a share of n images, by search over a grid."""
     z = stats.norm.ppf((1 + level) / 2)
     inside = [p for p in np.linspace(0, 1, 100_001).tolist() if (accuracy - p) ** 2 <= z**2 * p * (1 - p) / n + 1e-12]
     return min(inside), max(inside)
@@ -71,7 +71,7 @@ def test_wilson_agrees_with_loops_and_scipy(accuracy, n):
 
 
 @pytest.mark.parametrize(("accuracy", "low", "high"), [(0.0, 0.0, 0.3), (1.0, 0.7, 1.0)])
-def test_all_wrong_or_all_right_does_not_mean_certain(accuracy, low, high):
+def test_interval_has_a_width_at_0_and_1(accuracy, low, high):
     bounds = clopper_pearson(accuracy, 10.0, 0.95)
     assert bounds[0] == pytest.approx(low, abs=0.1)
     assert bounds[1] == pytest.approx(high, abs=0.1)
@@ -90,9 +90,9 @@ def n_more_checks_as_loops(accuracy, variance, n_checked, n_images, level, half_
     ("accuracy", "variance", "n_checked", "n_images"),
     [(0.7, 0.21, 0, 10**4), (0.7, 0.1, 50, 2000), (0.95, 0.04, 10, 500), (0.5, 0.25, 30, 50), (0.9, 0.09, 400, 900)],
 )
-def test_checks_still_needed_agree_with_loops(accuracy, variance, n_checked, n_images):
-    asked = accuracy, variance, n_checked, n_images, 0.95, 0.04
-    assert n_more_checks(*asked) == n_more_checks_as_loops(*asked)
+def test_number_of_further_checks_agrees_with_loops(accuracy, variance, n_checked, n_images):
+    request = accuracy, variance, n_checked, n_images, 0.95, 0.04
+    assert n_more_checks(*request) == n_more_checks_as_loops(*request)
 
 
 def test_a_few_dozen_checks_are_enough_if_all_are_right():

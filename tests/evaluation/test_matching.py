@@ -35,7 +35,7 @@ def best_accuracy_by_trying_all_maps(y_true, y_pred) -> float:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=25))
-def test_no_other_map_is_right_for_more_images(pairs):
+def test_matching_is_right_for_most_images(pairs):
     y_true, y_pred = (np.array(column) for column in zip(*pairs, strict=True))
     matching = match_clusters(y_true, y_pred)
     class_of = dict(zip(matching.clusters.tolist(), matching.classes.tolist(), strict=True))
@@ -45,7 +45,7 @@ def test_no_other_map_is_right_for_more_images(pairs):
 
 
 @pytest.mark.parametrize(("n_classes", "n_clusters"), [(3, 8), (8, 3), (1, 5), (5, 1)])
-def test_is_one_to_one_whatever_the_counts(n_classes, n_clusters):
+def test_matching_is_one_to_one(n_classes, n_clusters):
     rng = np.random.default_rng(0)
     matching = match_clusters(rng.integers(0, n_classes, 400), rng.integers(0, n_clusters, 400))
     assert len(matching.classes) == len(matching.clusters) == min(n_classes, n_clusters)
@@ -79,7 +79,7 @@ def test_matching_ignores_cluster_names_and_image_order(pairs, names, random):
     random.shuffle(rows)
     renamed = match_clusters(y_true[rows], np.array(names)[y_pred[rows]])
     original = match_clusters(y_true, y_pred)
-    # which of two clusters with equal content is taken does not matter: how many images of each class are right does
+    # of two clusters with equal content either may be matched; the number of right images of each class is the same
     right = dict(zip(original.classes.tolist(), original.n_shared.tolist(), strict=True))
     assert dict(zip(renamed.classes.tolist(), renamed.n_shared.tolist(), strict=True)) == right
 
@@ -92,7 +92,7 @@ def test_one_matching_for_all_images():
 
 
 @pytest.mark.parametrize(("n_classes", "n_clusters"), [(60, 60), (30, 140), (140, 30)])
-def test_is_as_good_as_the_dense_assignment(n_classes, n_clusters):
+def test_matching_is_as_good_as_a_dense_assignment(n_classes, n_clusters):
     rng = np.random.default_rng(0)
     y_true, y_pred = rng.integers(0, n_classes, 3000), rng.integers(0, n_clusters, 3000)
     shared = np.zeros((n_clusters, n_classes))

@@ -16,14 +16,14 @@ from justright.utils.hashing import signed
 SCORES = evaluate(np.array([0, 0, 1, 1, 2]), np.array([4, 4, 4, 7, 8]), np.array([True, True, False, False, False]))
 
 
-def test_prints_as_one_line():
+def test_scores_print_as_one_line():
     assert "\n" not in str(SCORES)
     assert str(SCORES).startswith("All 80.0 [")
     assert "Old 100.0 [34.2, 100.0]" in str(SCORES)
     assert str(SCORES).endswith("(5 images, 3 classes, 3 clusters, v2)")
 
 
-def test_comes_back_from_disk_as_it_was(tmp_path):
+def test_loaded_scores_equal_saved_ones(tmp_path):
     SCORES.save(tmp_path / "deep" / "scores.json")
     loaded = Scores.load(tmp_path / "deep" / "scores.json")
     assert loaded.to_dict() == SCORES.to_dict()

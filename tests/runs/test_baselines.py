@@ -40,12 +40,12 @@ def scores_of(run, judged, results):
 
 
 def test_every_simple_method_is_scored(run):
-    found = scores_of(run, run.judged(run.truth_file), results_of(run))
-    assert list(found) == list(BASELINES)
-    for method, scores in found.items():
+    result = scores_of(run, run.judged(run.truth_file), results_of(run))
+    assert list(result) == list(BASELINES)
+    for method, scores in result.items():
         assert 0.3 < scores["all"] <= 1, method
         if method == "k-means" or method.startswith(("Ward", "average")):
-            assert scores["names"]["old"] == 0, "nothing is called by a name"
+            assert scores["names"]["old"] == 0, "no image has a name"
         else:
             assert scores["names"]["old"] > 0.3
         assert scores["names"]["all"] <= scores["all"] + 1e-9

@@ -15,7 +15,7 @@ DOUBTS = [Doubt(1, 0, (4, 5)), Doubt(2, None, (7,))]
 
 
 @pytest.fixture
-def found() -> Predictions:
+def result() -> Predictions:
     index = pa.table({name: [f"{name} {number}" for number in range(9)] for name in ("id", "dataset", "path")})
     confidence = np.linspace(0.1, 0.9, 9).astype(np.float32)
     given = np.array([True, *[False] * 8])
@@ -24,8 +24,8 @@ def found() -> Predictions:
     return Predictions(index, cluster, confidence, np.zeros(9, bool), categories, given)
 
 
-def test_category_rows_have_purity_and_doubt(found, tmp_path):
-    write_clusters(tmp_path / "clusters.csv", found, DOUBTS)
+def test_category_rows_have_purity_and_doubt(result, tmp_path):
+    write_clusters(tmp_path / "clusters.csv", result, DOUBTS)
     with (tmp_path / "clusters.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == COLUMNS
@@ -37,9 +37,9 @@ def test_category_rows_have_purity_and_doubt(found, tmp_path):
     ]
     for number, row in enumerate(rows):
         sure = [
-            float(found.confidence[place])
+            float(result.confidence[place])
             for place in range(9)
-            if found.cluster[place] == number and not found.is_given[place]
+            if result.cluster[place] == number and not result.is_given[place]
         ]
         assert (
             row["expected_purity"] == ""
@@ -54,20 +54,20 @@ def test_category_rows_have_purity_and_doubt(found, tmp_path):
     ]
 
 
-def test_no_purity_without_calibration(found, tmp_path):
-    write_clusters(tmp_path / "clusters.csv", found, [], has_purity=False)
+def test_no_purity_without_calibration(result, tmp_path):
+    write_clusters(tmp_path / "clusters.csv", result, [], has_purity=False)
     with (tmp_path / "clusters.csv").open(newline="", encoding="utf-8") as file:
         assert {row["expected_purity"] for row in csv.DictReader(file)} == {""}
 
 
-def test_doubts_are_read_as_written(found):
-    said = doubts_json(found, DOUBTS)
-    assert said["doubts"][1] == {"category": "new-001", "doubt": "two kinds", "with": None, "images": ["id 7"]}
-    assert doubts_from(said, found) == DOUBTS
-    assert doubts_from(None, found) == []
+def test_doubts_are_read_as_written(result):
+    saved = doubts_json(result, DOUBTS)
+    assert saved["doubts"][1] == {"category": "new-001", "doubt": "two kinds", "with": None, "images": ["id 7"]}
+    assert doubts_from(saved, result) == DOUBTS
+    assert doubts_from(None, result) == []
 
 
-def test_doubts_of_other_predictions_raise(found):
-    said = {"doubts": [{"category": "gone", "doubt": "two kinds", "with": None, "images": []}]}
+def test_doubts_of_other_predictions_raise(result):
+    saved = {"doubts": [{"category": "gone", "doubt": "two kinds", "with": None, "images": []}]}
     with pytest.raises(DataError, match="does not fit"):
-        doubts_from(said, found)
+        doubts_from(saved, result)

@@ -1,4 +1,4 @@
-"""Time, memory and disk of a run are computed from its counts, and its steps are those that run."""
+"""Time, memory and disk of a run are computed from its counts."""
 
 from __future__ import annotations
 

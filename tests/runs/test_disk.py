@@ -1,4 +1,4 @@
-"""The disk that a run needs is known before it starts, and a run that does not fit is rejected."""
+"""The disk space of a run is computed before it starts, and a run that does not fit is rejected."""
 
 from __future__ import annotations
 
@@ -153,12 +153,12 @@ def test_published_xcon_needs_gigabytes_for_checkpoints(plan_of):
 
 def test_too_little_disk_raises_and_names_a_setting_that_fits(plan_of, monkeypatch):
     plan = plan_of(views=32)
-    for settings, said in (
+    for settings, message in (
         ({"views": 2}, "Try: --set views=2, or free"),
         ({"views": "fresh"}, "Try: --set views=fresh, or free"),
     ):
         free(needed(plan_of(**settings)), monkeypatch)
-        with pytest.raises(JustrightError, match=said) as caught:
+        with pytest.raises(JustrightError, match=message) as caught:
             plan.check_disk()
         assert "32 weak views of each image in float16" in caught.value.expected
     free(10, monkeypatch)

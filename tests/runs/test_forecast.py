@@ -1,4 +1,4 @@
-"""Estimated steps are those that run, and a message precedes a run that is long or trains too briefly."""
+"""Planned steps are those that run, and a run that is long or trains too briefly starts with a message."""
 
 from __future__ import annotations
 
@@ -138,21 +138,21 @@ def machine(monkeypatch):
 
 
 def test_message_of_a_long_run_names_cheaper_options(machine):
-    said = machine()
-    assert "up to 34 min: 1,000 images, 300 steps of training; less" in said
-    assert "Cheaper: --minutes 8, --set views=2, --method kmeans, --backbone efficientnet_lite0" in said
+    text = machine()
+    assert "up to 34 min: 1,000 images, 300 steps of training; less" in text
+    assert "Cheaper: --minutes 8, --set views=2, --method kmeans, --backbone efficientnet_lite0" in text
     assert "--backbone" not in machine(name="efficientnet_lite0")
 
 
 def test_seeds_share_features_and_views(machine):
-    said = machine(n_seeds=3)
-    assert "up to 1.4 h: 1,000 images, 300 steps of training, for each of 3 seeds" in said
-    assert "--minutes 25" in said, "a third of the time of all seeds together"
+    text = machine(n_seeds=3)
+    assert "up to 1.4 h: 1,000 images, 300 steps of training, for each of 3 seeds" in text
+    assert "--minutes 25" in text, "a third of the time of all seeds together"
 
 
 def test_message_marks_a_guessed_k(machine):
-    said = machine(work=replace(WORK, is_k_known=False))
-    assert "300 steps of training; 40 categories are a guess until K is estimated" in said
+    text = machine(work=replace(WORK, is_k_known=False))
+    assert "300 steps of training; 40 categories are a guess until K is estimated" in text
 
 
 def test_short_run_has_no_message_and_only_rough_rates(machine, monkeypatch):
@@ -162,12 +162,12 @@ def test_short_run_has_no_message_and_only_rough_rates(machine, monkeypatch):
 
 def test_message_warns_of_too_few_minutes(machine):
     """300 steps of 100 images take 25 minutes."""
-    said = machine(minutes=2.0)
-    assert "--minutes 2 leaves time for about 8% of the steps" in said
-    assert "use --minutes 5 or more, or --method kmeans" in said
-    said = machine(minutes=6.0, n_seeds=3)
-    assert "--minutes 6, shared by 3 seeds, leaves time for about 8% of the steps" in said
-    assert "--minutes 15 or more, fewer --seeds, or" in said
+    text = machine(minutes=2.0)
+    assert "--minutes 2 leaves time for about 8% of the steps" in text
+    assert "use --minutes 5 or more, or --method kmeans" in text
+    text = machine(minutes=6.0, n_seeds=3)
+    assert "--minutes 6, shared by 3 seeds, leaves time for about 8% of the steps" in text
+    assert "--minutes 15 or more, fewer --seeds, or" in text
     assert "leaves time" not in machine(minutes=12.0)
     quick = replace(SLOW, extract=1e-3, view=1e-3, step=1e-3)
     assert "leaves time for about 15% of the steps" in machine(quick, minutes=0.075), "of a quick run too"

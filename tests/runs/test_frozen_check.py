@@ -25,7 +25,7 @@ def around(labels, noise, seed=0):
 
 
 def method(noise, accuracy, clusters=TRUE, directions="never"):
-    """What training left: classes 3 and 7 of the pool are known, categories 2 to 4 are new."""
+    """A trained method: classes 3 and 7 of the pool are known, categories 2 to 4 are new."""
     return SimpleNamespace(
         known_labels_=(3, 7),
         n_categories_=5,
@@ -47,16 +47,16 @@ def method(noise, accuracy, clusters=TRUE, directions="never"):
 
 @pytest.fixture
 def frozen():
-    """Labeled images of the known classes and of one that only guides, and the target, before training."""
+    """Features before training: labeled images of the known classes and of a guide class, and the target."""
     of_pool = np.array([0, 1] * 10 + [2] * 10)
     pool = FeatureTable.of(around(of_pool, 0.1, seed=1), label=np.array([3, 7, 9])[of_pool])
     return pool, FeatureTable.of(around(TRUE, 0.1, seed=2))
 
 
 def test_clusters_are_those_of_kmeans(frozen):
-    found = frozen_check(method(0.1, 1.0), *frozen)
-    assert found.n_used_by_kmeans == 5
-    assert found.held_out_accuracy == (1.0, 1.0), "known class k is cluster k"
+    result = frozen_check(method(0.1, 1.0), *frozen)
+    assert result.n_used_by_kmeans == 5
+    assert result.held_out_accuracy == (1.0, 1.0), "known class k is cluster k"
 
 
 def test_kmeans_uses_principal_directions_if_configured(frozen):
@@ -68,12 +68,12 @@ def test_kmeans_uses_principal_directions_if_configured(frozen):
     given = np.concatenate([np.searchsorted((3, 7), pool.labels[8:20]), np.full(100, -1)])
     clusters = SemiSupKMeans(5, n_init=module.N_INIT, seed=0).fit(turned, given)
     for chosen, is_turned in (("auto", True), ("always", True), ("never", False)):
-        found = frozen_check(method(0.1, 1.0, directions=chosen), *frozen)
+        result = frozen_check(method(0.1, 1.0, directions=chosen), *frozen)
         expected = silhouette_score(turned[n_known:], clusters.labels_[n_known:], metric="cosine")
-        assert (found.silhouette[1] == pytest.approx(expected, abs=1e-6)) == is_turned
+        assert (result.silhouette[1] == pytest.approx(expected, abs=1e-6)) == is_turned
         if is_turned:
             again = clusters.predict((np.asarray(pool.features[HELD_OUT]) - center) @ directions)
-            assert found.held_out_accuracy[1] == np.mean(again == np.searchsorted((3, 7), pool.labels[HELD_OUT]))
+            assert result.held_out_accuracy[1] == np.mean(again == np.searchsorted((3, 7), pool.labels[HELD_OUT]))
 
 
 def test_both_silhouettes_use_the_same_number_of_directions(frozen):
@@ -89,9 +89,9 @@ def test_constant_dimension_does_not_count_against_training(frozen):
         for seed, each in enumerate(frozen)
     )
     trained = method(0.1, 1.0, directions="always")
-    trained.features_ = np.asarray(target.features)  # tuned by nothing, and its clusters are the true ones
-    found = frozen_check(trained, pool, target)
-    assert found.silhouette[0] >= 0.9 * found.silhouette[1]
+    trained.features_ = np.asarray(target.features)  # training changed nothing, and its clusters are the true ones
+    result = frozen_check(trained, pool, target)
+    assert result.silhouette[0] >= 0.9 * result.silhouette[1]
 
 
 def _noise(n_images, seed, n_dims=200):
@@ -99,10 +99,10 @@ def _noise(n_images, seed, n_dims=200):
 
 
 def test_equal_trained_result_is_recommended(frozen):
-    found = frozen_check(method(0.05, 1.0), *frozen)
-    assert found.silhouette[0] > found.silhouette[1] > 0.5
-    assert found.to_json("simgcd")["recommended"] == "simgcd"
-    assert "is recommended over" in found.note("simgcd")
+    result = frozen_check(method(0.05, 1.0), *frozen)
+    assert result.silhouette[0] > result.silhouette[1] > 0.5
+    assert result.to_json("simgcd")["recommended"] == "simgcd"
+    assert "is recommended over" in result.note("simgcd")
 
 
 @pytest.mark.parametrize(
@@ -116,27 +116,27 @@ def test_equal_trained_result_is_recommended(frozen):
     ],
 )
 def test_worse_trained_result_is_not_recommended(noise, accuracy, clusters, frozen):
-    found = frozen_check(method(noise, accuracy, clusters), *frozen)
-    assert found.to_json("simgcd")["recommended"] == "kmeans"
-    assert "training did not help" in found.note("simgcd")
-    assert "--method kmeans" in found.note("simgcd")
+    result = frozen_check(method(noise, accuracy, clusters), *frozen)
+    assert result.to_json("simgcd")["recommended"] == "kmeans"
+    assert "training did not help" in result.note("simgcd")
+    assert "--method kmeans" in result.note("simgcd")
 
 
 def test_without_held_out_images_the_silhouette_decides(frozen):
     trained = method(0.05, float("nan"))
     trained.labeled_rows_, trained.held_out_rows_ = np.arange(20), HELD_OUT[:0]
-    found = frozen_check(trained, *frozen)
-    assert found.held_out_accuracy is None
-    assert found.is_worth_it
-    assert "held-out" not in found.note("simgcd")
+    result = frozen_check(trained, *frozen)
+    assert result.held_out_accuracy is None
+    assert result.is_worth_it
+    assert "held-out" not in result.note("simgcd")
 
 
 def test_kmeans_sees_only_labels_of_training(frozen):
     trained = method(0.05, 1.0)
     trained.class_labels_[8:14] = 1 - trained.class_labels_[8:14]  # with weight 0 they change nothing
     trained.labeled_rows_ = np.arange(14, 20)
-    found = frozen_check(trained, *frozen)
-    assert found.held_out_accuracy == (1.0, 1.0)
+    result = frozen_check(trained, *frozen)
+    assert result.held_out_accuracy == (1.0, 1.0)
 
 
 def test_without_labels_the_silhouette_decides(frozen):
@@ -144,10 +144,10 @@ def test_without_labels_the_silhouette_decides(frozen):
     trained = method(0.05, float("nan"))
     trained.known_labels_, trained.labeled_rows_, trained.held_out_rows_ = (), HELD_OUT[:0], HELD_OUT[:0]
     trained.class_rows_ = trained.class_labels_ = HELD_OUT[:0]
-    found = frozen_check(trained, pool, target)
-    assert found.held_out_accuracy is None
-    assert found.is_worth_it
-    assert found.n_used_by_kmeans == 5
+    result = frozen_check(trained, pool, target)
+    assert result.held_out_accuracy is None
+    assert result.is_worth_it
+    assert result.n_used_by_kmeans == 5
 
 
 def test_known_classes_absent_from_the_target_do_not_count(frozen):
@@ -156,10 +156,10 @@ def test_known_classes_absent_from_the_target_do_not_count(frozen):
     trained = method(0.05, 1.0)
     trained.features_, trained.labels_ = trained.features_[shown], trained.labels_[shown]
     trained.is_given_ = trained.is_given_[shown]
-    found = frozen_check(trained, pool, FeatureTable.of(np.asarray(target.features)[shown]))
-    assert found.used == (3, 5)
-    assert found.is_worth_it
-    assert "3 of 5 categories have images" in found.note("simgcd")
+    result = frozen_check(trained, pool, FeatureTable.of(np.asarray(target.features)[shown]))
+    assert result.used == (3, 5)
+    assert result.is_worth_it
+    assert "3 of 5 categories have images" in result.note("simgcd")
 
 
 def test_large_target_is_subsampled(frozen, monkeypatch):
@@ -177,7 +177,7 @@ def test_small_difference_of_held_out_accuracy_is_noise():
 
     assert is_worth_it(0.45, 0.5, n_held_out=20)
     assert not is_worth_it(0.45, 0.5, n_held_out=2000)
-    assert is_worth_it(0.0, 1.0, n_held_out=1), "a single image decides nothing"
+    assert is_worth_it(0.0, 1.0, n_held_out=1), "a single image is not enough"
     assert not is_worth_it(0.0, 1.0, n_held_out=10)
 
 
@@ -242,9 +242,9 @@ def test_kmeans_keeps_given_labels(frozen, monkeypatch):
 def test_all_simple_methods_are_compared(frozen):
     trained = method(0.1, 1.0)
     trained.categories_ = ()
-    found = frozen_check(trained, *frozen, simple_results(trained, *frozen, ()))
-    assert set(found.simple) == set(BASELINES)
-    assert found.simple["Ward"] > 0.5
+    result = frozen_check(trained, *frozen, simple_results(trained, *frozen, ()))
+    assert set(result.simple) == set(BASELINES)
+    assert result.simple["Ward"] > 0.5
     assert frozen_check(method(0.1, 1.0), *frozen).simple is None
 
 
@@ -259,7 +259,7 @@ def test_the_best_simple_method_decides():
 
 
 def test_check_uses_the_written_categories(frozen):
-    """Two answers of one training differ in what the check says of them."""
+    """Two answers of one training have different checks."""
     good, bad = method(0.1, 1.0), method(0.1, 1.0, clusters=np.roll(TRUE, 1) // 2 * 2)
     bad.own_labels_ = TRUE
     assert frozen_check(good, *frozen).silhouette[0] > frozen_check(bad, *frozen).silhouette[0] + 0.2

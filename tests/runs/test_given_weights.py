@@ -41,10 +41,10 @@ def selected(path, *sources):
 
 
 def by_class(pool, given) -> dict[str, set[float]]:
-    found: dict[str, set[float]] = {}
+    result: dict[str, set[float]] = {}
     for label, weight in zip(pool.images.labels.tolist(), given.weight.tolist(), strict=True):
-        found.setdefault(pool.origins[label].name, set()).add(weight)
-    return found
+        result.setdefault(pool.origins[label].name, set()).add(weight)
+    return result
 
 
 def test_own_classes_missing_in_the_file_weigh_1(pool, sources, tmp_path):

@@ -1,4 +1,4 @@
-"""Rates are measured by running each stage."""
+"""Rates are measured by running each stage on a few images."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def test_steps_are_timed_with_the_batch_size_of_the_run(method, tmp_path, monkey
 
     monkeypatch.setattr(BalancedBatches, "rows", counted)
     plan = plan_of(method, random_backbone("glyph_vit"), batch_size=40)
-    assert measured_rates._step_rate(plan, glyph_set(1, ["digits"]), tmp_path / "views", an_image=1e-6) > 0
+    assert measured_rates._step_rate(plan, glyph_set(1, ["digits"]), tmp_path / "views", extract=1e-6) > 0
     assert max(sizes) == 40, "larger than the number of images"
     sizes.clear()
-    measured_rates._step_rate(plan, glyph_set(1, ["digits"]), tmp_path / "views", an_image=1.0)
+    measured_rates._step_rate(plan, glyph_set(1, ["digits"]), tmp_path / "views", extract=1.0)
     assert max(sizes) == measured_rates.BATCH, "a slow network gets smaller batches"
 
 

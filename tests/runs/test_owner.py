@@ -1,4 +1,4 @@
-"""One owner at a time, and a killed one holds nothing."""
+"""One process at a time may write to a folder; the lock of a killed process is released."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ with owned(Path(sys.argv[1])):
 
 @pytest.fixture
 def holder(tmp_path):
-    """Another process that owns tmp_path / "run"."""
+    """Another process that holds the lock of tmp_path / "run"."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True, env=os.environ
     )

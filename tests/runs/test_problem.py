@@ -105,19 +105,19 @@ def test_images_reuse_ids_of_their_features(make_tree, monkeypatch):
         [open_images(make_tree({"oak": 2}, "trees"))], None, open_images(make_tree({"cat": 3}, "photos", 9))
     )
     monkeypatch.setattr(ImageSet, "computed_id", None)
-    found = problem.with_ids_of(table_of(problem.pool.images), table_of(problem.target))
-    assert found.pool.images.with_ids().ids == ["id 0", "id 1"]
-    assert found.target.with_ids().ids == ["id 0", "id 1", "id 2"]
-    assert found.target.paths == problem.target.paths
+    result = problem.with_ids_of(table_of(problem.pool.images), table_of(problem.target))
+    assert result.pool.images.with_ids().ids == ["id 0", "id 1"]
+    assert result.target.with_ids().ids == ["id 0", "id 1", "id 2"]
+    assert result.target.paths == problem.target.paths
 
 
 def test_truth_and_predictions_share_ids_for_equal_paths(make_tree, tmp_path):
     target = open_images(make_tree({"cat": 2, "dog": 2}))
     same = ImageSet(with_columns(target.table, {"path": pa.array(["0.png"] * 4)}), target.readers)  # of four archives
     problem = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, same, has_labels=True)
-    found = problem.with_ids_of(table_of(problem.pool.images), table_of(problem.target))
-    found.truth.save(tmp_path / "truth.parquet")
-    predictions = pa.table({"id": found.target.ids[::-1], "path": found.target.paths, "cluster": [1, 1, 0, 0]})
+    result = problem.with_ids_of(table_of(problem.pool.images), table_of(problem.target))
+    result.truth.save(tmp_path / "truth.parquet")
+    predictions = pa.table({"id": result.target.ids[::-1], "path": result.target.paths, "cluster": [1, 1, 0, 0]})
     pq.write_table(predictions, tmp_path / "predictions.parquet")
     judged = read_judged(tmp_path / "predictions.parquet", tmp_path / "truth.parquet")
     assert judged.y_true.tolist() == [1, 1, 0, 0]
@@ -129,8 +129,8 @@ def test_images_without_features_are_left_out_by_row(make_tree):
     )
     table = table_of(problem.pool.images.take([0, 2]))
     table.__dict__["bad_rows"] = {1: ("truncated", "torn")}
-    found = problem.with_ids_of(table, table_of(problem.target))
-    assert found.pool.images.paths == problem.pool.images.take([0, 2]).paths
+    result = problem.with_ids_of(table, table_of(problem.target))
+    assert result.pool.images.paths == problem.pool.images.take([0, 2]).paths
     table.__dict__["bad_rows"] = {}
     with pytest.raises(DataError, match="2 features for 3 readable images"):
         problem.with_ids_of(table, table_of(problem.target))
@@ -143,12 +143,12 @@ def test_only_the_unreadable_of_two_equal_paths_is_skipped(make_tree, tmp_path):
     labeled = open_images(make_tree({"oak": 2}, "trees", 90))
     problem = make_problem([], labeled, ImageSet.concat(sets))
     tables = [run(images, tmp_path / name) for images, name in ((problem.pool.images, "p"), (problem.target, "t"))]
-    found = problem.with_ids_of(*tables)
-    assert len(found.target) == 59
-    left = set(zip(found.target.table["source"].to_pylist(), found.target.paths, strict=True))
+    result = problem.with_ids_of(*tables)
+    assert len(result.target) == 59
+    left = set(zip(result.target.table["source"].to_pylist(), result.target.paths, strict=True))
     assert (f"folder:{roots[1]}", "7.png") in left
     assert (f"folder:{roots[0]}", "7.png") not in left
-    assert found.target.ids == found.target.content_ids()
+    assert result.target.ids == result.target.content_ids()
 
 
 def test_old_classes_match_in_any_unicode_form(make_tree):

@@ -53,8 +53,8 @@ def test_paper_scale_takes_entropy_from_the_data_set():
 
 def test_the_full_profile_sets_the_same_entropy():
     suite = read_suite("taba9", "full")
-    found = {problem.target.partition(":")[0]: problem.settings.get("entropy_scale") for problem in suite.problems}
-    assert {name: value for name, value in found.items() if value} == PUBLISHED_ENTROPY
+    result = {problem.target.partition(":")[0]: problem.settings.get("entropy_scale") for problem in suite.problems}
+    assert {name: value for name, value in result.items() if value} == PUBLISHED_ENTROPY
 
 
 def requested(**options):

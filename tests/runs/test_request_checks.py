@@ -1,4 +1,4 @@
-"""What a run is refused for before it reads an image. Nothing here can read one: the paths lead nowhere."""
+"""Invalid requests are rejected before any image is read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPEC = RunSpec(method="kmeans")
 
 @pytest.fixture
 def problem(monkeypatch):
-    """Eleven own classes and a pool, and a target, none of which may be read."""
+    """Eleven own classes, a pool and a target; reading an image of them fails the test."""
 
     def reached(*_, **__):
         raise AssertionError("an image is read")
@@ -49,23 +49,23 @@ def test_k_counts_known_and_new_categories(problem, tmp_path):
 def test_more_clusters_than_images_raise(problem, tmp_path):
     n = len(problem.target)
     for params in ({"selector": "bins"}, {"selector": "beta", "selector_params": {"domain": "target"}}):
-        asked = replace(SPEC, n_target=None, **params)
-        given = {**asked.selector_params, "n_clusters": n + 1}
+        request = replace(SPEC, n_target=None, **params)
+        given = {**request.selector_params, "n_clusters": n + 1}
         with pytest.raises(DegenerateError, match=f"{n} target images for {n + 1} clusters"):
-            check_problem(problem, replace(asked, selector_params=given), tmp_path)
-        check_problem(problem, asked, tmp_path)
+            check_problem(problem, replace(request, selector_params=given), tmp_path)
+        check_problem(problem, request, tmp_path)
 
 
 def test_labeled_search_needs_labeled_images(problem, tmp_path):
-    asked = replace(SPEC, counter="labeled-search")
-    check_problem(problem, asked, tmp_path)
+    request = replace(SPEC, counter="labeled-search")
+    check_problem(problem, request, tmp_path)
     alone = replace(problem, pool=merge_pool([glyph_set(2, ["greek"])]))
     with pytest.raises(JustrightError, match="--counter labeled-search without labeled images"):
-        check_problem(alone, asked, tmp_path)
+        check_problem(alone, request, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"settings": {"n_epochs": 2}}, "kmeans does not train, so --epochs does not apply"),
         ({"settings": {"minutes": 2.0}}, "kmeans does not train, so --minutes does not apply"),
@@ -77,10 +77,10 @@ def test_labeled_search_needs_labeled_images(problem, tmp_path):
         ({"selector": "beta", "selector_params": {"alpha": -1.0}}, "alpha is -1.0"),
     ],
 )
-def test_errors_name_options_of_the_command_line(changes, said):
+def test_errors_name_options_of_the_command_line(changes, message):
     with pytest.raises(JustrightError) as error:
         check_request(replace(SPEC, **changes))
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "Config" not in str(error.value)
 
 

@@ -1,4 +1,4 @@
-"""The whole way on drawn characters: small, but every stage is real."""
+"""Complete runs on drawn characters."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def problem():
 
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory, monkeypatch):
-    # one home for all: banks and features are shared, as they are for a user
+    # all tests share one cache of features and views
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "run-home"))
 
 
@@ -91,18 +91,18 @@ def test_run_writes_every_file(finished, problem):
 
 
 def test_run_reports_expected_accuracy_of_images_and_clusters(finished):
-    found = finished.predictions
-    assert finished.expected.n == int((~found.is_given).sum()) == len(found)
+    result = finished.predictions
+    assert finished.expected.n == int((~result.is_given).sum()) == len(result)
     rows = pyarrow.csv.read_csv(finished.path / "clusters.csv").to_pylist()
-    assert [row["category"] for row in rows] == [category.name for category in found.categories]
-    assert sum(row["images"] for row in rows) == len(found)
+    assert [row["category"] for row in rows] == [category.name for category in result.categories]
+    assert sum(row["images"] for row in rows) == len(result)
     for number, row in enumerate(rows):
         if row["images"]:
-            assert row["expected_purity"] == pytest.approx(found.confidence[found.cluster == number].mean(), abs=1e-4)
-    told = {found.categories[doubt.category].name: doubt.kind for doubt in finished.doubts}
-    assert {row["category"]: row["doubt"] for row in rows if row["doubt"]} == told
+            assert row["expected_purity"] == pytest.approx(result.confidence[result.cluster == number].mean(), abs=1e-4)
+    doubts = {result.categories[doubt.category].name: doubt.kind for doubt in finished.doubts}
+    assert {row["category"]: row["doubt"] for row in rows if row["doubt"]} == doubts
     for doubt in finished.doubts:
-        assert set(found.cluster[list(doubt.rows)].tolist()) == {doubt.category}
+        assert set(result.cluster[list(doubt.rows)].tolist()) == {doubt.category}
 
 
 def test_published_assignment_has_no_expected_purity(problem, backbone, tmp_path):
@@ -175,8 +175,7 @@ def test_run_records_content_ids_whatever_the_given_ids(problem, backbone, tmp_p
     assert target.changed() == [f"{paths[0]}: the file was changed or replaced since the run"]
 
 
-def test_with_a_pool_alone_k_is_that_of_the_target(problem, backbone, tmp_path):
-    """The classes of the pool are no longer counted, and added again."""
+def test_k_does_not_count_classes_of_a_pool(problem, backbone, tmp_path):
     pool = merge_pool([glyph_set(6, ["old-italic", "digits"], dataset="others")])
     alone = Problem(pool, problem.target, problem.truth.with_old(()), 22)
     run = Run(alone, spec_of(n_target=None, method="kmeans", settings={}), tmp_path / "run", backbone).all()
@@ -185,7 +184,7 @@ def test_with_a_pool_alone_k_is_that_of_the_target(problem, backbone, tmp_path):
     assert low <= 22 <= high
 
 
-def test_without_labels_of_its_own_the_target_has_k_new_categories(problem, backbone, tmp_path):
+def test_target_without_own_labels_has_k_new_categories(problem, backbone, tmp_path):
     pool = merge_pool([glyph_set(4, ["old-italic"], dataset="old-italic")])
     alone = Problem(pool, problem.target, problem.truth.with_old(()), 22)
     for method, settings in (("kmeans", {}), ("simgcd", SHORT)):
@@ -210,13 +209,13 @@ def test_without_a_pool_there_is_nothing_to_select(problem, backbone, tmp_path):
     assert run.about["n_known"] == 11
 
 
-def test_the_selection_says_how_stable_it_is(finished):
+def test_selection_has_the_stability_of_each_class(finished):
     share = finished.selection.weighed.classes["kept_share"].to_numpy()
     assert ((share >= 0) & (share <= 1)).all()
     assert share.max() > 0
 
 
-def test_the_threshold_that_bins_found_stays_with_the_weights(finished):
+def test_threshold_of_bins_is_saved_with_the_weights(finished):
     about = finished.selection.about
     pool, target = finished.frozen
     others = pool.from_row(about["kept_images"])
@@ -276,12 +275,12 @@ def test_resume_rejects_another_request_with_a_diff(finished, problem, backbone)
 
 
 def test_target_labels_change_scores_only(finished, problem, backbone, tmp_path):
-    """The truth is shuffled; every other file that the run leaves has the same bytes."""
+    """With a shuffled truth all other files have the same bytes."""
     labels, _ = problem.truth.open_for_evaluation()
     shuffled = problem.truth._images.take(np.random.default_rng(0).permutation(len(labels)))
     other = replace(problem, truth=type(problem.truth)(shuffled, ()))
     run = Run(other, spec_of(selector="bins"), tmp_path / "run", backbone)
-    run._evaluate = lambda *given: None  # judging needs the right images; nothing after it trains
+    run._evaluate = lambda *given: None  # it would fail for shuffled images
     again = run.all()
     for name in ("predictions.parquet", "weights.parquet", "model.safetensors", "tuned.npy"):
         assert (again.path / name).read_bytes() == (finished.path / name).read_bytes(), name
@@ -318,7 +317,7 @@ def test_given_k_is_used_and_warned_about_if_implausible(problem, backbone, tmp_
     assert (run.about["n_target"], run.about["k_source"]) == (given, "given")
     doubts = [note for note in run.about["notes"] if note.startswith(f"--k {given}")]
     assert [f"too {side}" in doubt for doubt in doubts] == ([True] if side else [])
-    assert caplog.text.count("looks too") == len(doubts), "said at once, before training"
+    assert caplog.text.count("looks too") == len(doubts), "the warning is logged before training"
 
 
 def test_unverifiable_k_is_noted(problem, backbone, tmp_path, monkeypatch):
@@ -466,12 +465,12 @@ def test_leftovers_of_killed_processes_are_removed(problem, backbone, tmp_path):
 def test_mismatched_weights_and_features_are_rejected_early(problem, backbone, tmp_path):
     (tmp_path / "w.csv").write_text("class_name,weight\nno such class,1\n")
     FeatureTable.of(np.ones((3, 128), np.float32)).write(tmp_path / "strange")
-    for given, said in (
+    for given, message in (
         ({"selector": "given", "weights": tmp_path / "w.csv"}, "does not have: no such class"),
         ({"features": (tmp_path / "strange",)}, "strange holds features that this run would not compute"),
         ({"features": (tmp_path / "nowhere",)}, "no such file"),
     ):
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=message):
             Run(problem, spec_of(**given), tmp_path / "run", backbone).all()
     assert not (tmp_path / "run").exists()
 
@@ -500,9 +499,9 @@ def test_seeds_vote_and_each_resumes(problem, backbone, tmp_path, monkeypatch):
     finished = Run(problem, spec, tmp_path / "run", backbone).all()
     specs = [replace(spec, seed=seed, n_seeds=1) for seed in range(3)]
     single = [Run(problem, each, tmp_path / f"one-{each.seed}", backbone).all() for each in specs]
-    found = consensus([run.predictions for run in single])
-    np.testing.assert_array_equal(finished.predictions.cluster, found.predictions.cluster)
-    np.testing.assert_array_equal(finished.predictions.confidence, found.predictions.confidence)
+    result = consensus([run.predictions for run in single])
+    np.testing.assert_array_equal(finished.predictions.cluster, result.predictions.cluster)
+    np.testing.assert_array_equal(finished.predictions.confidence, result.predictions.confidence)
     assert any("a vote of seeds 0, 1, 2" in note for note in finished.about["notes"])
     assert not list((tmp_path / "run").rglob("*.tmp"))
     before = (tmp_path / "run" / "predictions.parquet").read_bytes()
@@ -535,7 +534,7 @@ def test_answer_of_the_method_is_unchanged(problem, backbone, tmp_path):
 def test_another_engine_gives_the_same_run(problem, backbone, tmp_path, monkeypatch):
     spec = spec_of(selector="beta", n_resamples=0, settings=SHORT)
     here = Run(problem, spec, tmp_path / "here", backbone).all()
-    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))  # or all would be found there
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))  # an empty cache
     with ENGINES["processes"](1) as engine, use(engine=engine):
         there = Run(problem, spec, tmp_path / "there", backbone).all()
     for name in ("weights.parquet", "predictions.parquet", "tuned.npy", "model.safetensors"):

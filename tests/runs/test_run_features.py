@@ -17,7 +17,7 @@ from justright.utils.remote import place_of
 
 @pytest.fixture
 def sources(make_tree):
-    """Folders of labeled images, of a pool and of photos, one of which is no image."""
+    """Folders of labeled images, of a pool and of photos; one photo cannot be read."""
     (make_tree({"": 6}, "photos", 20) / "5.png").write_bytes(b"no picture")
     return make_tree({"cat": 3}, "labeled"), make_tree({"oak": 2, "elm": 2}, "trees", 10), make_tree({}, "photos")
 
@@ -30,7 +30,7 @@ def problem(sources):
 
 @pytest.fixture
 def stores(sources, tmp_path):
-    """A store of each source, as three calls of extract leave them."""
+    """A store of each source, written by `extract`."""
     paths = [tmp_path / f"{folder.name}.features" for folder in sources]
     for folder, path in zip(sources, paths, strict=True):
         run(open_images(folder), path, max_bad=0.5)
@@ -39,7 +39,7 @@ def stores(sources, tmp_path):
 
 @pytest.fixture
 def features(problem, tmp_path, monkeypatch):
-    """The features of images with given stores, and the number of images that were computed."""
+    """A function that returns the features of images, and for how many images they were computed."""
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
 
     def compute(stores, images=None, name="t"):
@@ -83,9 +83,9 @@ def test_missing_and_changed_images_are_computed(sources, stores, features, prob
     whole, _ = features(stores)
     changed = sources[2] / "1.png"
     changed.write_bytes(changed.read_bytes() + b" ")
-    opened = ImageSet(problem.target.table, problem.target.readers)  # anew
-    found, n_computed = features(stores[2:], opened, "changed")
-    np.testing.assert_allclose(found.features, whole.features, atol=1e-6)
+    opened = ImageSet(problem.target.table, problem.target.readers)  # without cached content ids
+    result, n_computed = features(stores[2:], opened, "changed")
+    np.testing.assert_allclose(result.features, whole.features, atol=1e-6)
     assert n_computed == 2, "the changed image, and the one that cannot be read"
 
 

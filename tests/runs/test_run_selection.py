@@ -32,7 +32,7 @@ TARGET = FeatureTable.of(features(np.repeat(np.arange(3, 16), 5), 2))
 
 
 class OwnFirst(Problem):
-    """A problem of which only the number of own images is known."""
+    """A problem with a number of own images and nothing else."""
 
     def __init__(self, n_own):
         vars(self)["n_own"] = n_own
@@ -49,7 +49,7 @@ class OwnFirst(Problem):
 
 @pytest.fixture
 def select(tmp_path):
-    """A function that weighs the pool of a run of so many own images, and gives the weights and the notes."""
+    """A function that weighs the pool of a run with this many own images; returns weights and notes."""
 
     def select(n_own=N_OWN, n_target=13, **spec):
         stage = RunSelection(OwnFirst(n_own), RunSpec(**spec), tmp_path, ALONE)

@@ -138,7 +138,7 @@ def test_stability_is_computed_on_request(pool):
 
 
 def test_only_a_computed_threshold_is_written(pool, tmp_path):
-    """The threshold of Beta is a parameter; Cui and none have none."""
+    """The threshold of Beta is a parameter; Cui and none have no threshold."""
     for name in SELECTORS:
         save_selection(tmp_path / "w.parquet", made(name, pool), TARGET)
         about = load_selection(tmp_path / "w.parquet").about

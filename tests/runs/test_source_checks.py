@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import zipfile
+from collections import Counter
 
 import pytest
 from tests.conftest import picture
@@ -19,7 +20,6 @@ from justright.runs.run_folder import RunFolder
 from justright.runs.source_checks import (
     LeftOut,
     copies_left_out,
-    counts,
     label_warnings,
     left_out_by_name,
     read_left_out,
@@ -33,7 +33,7 @@ from justright.utils.errors import DataError
 
 @pytest.fixture
 def spoiled(make_tree):
-    """Photos, of which two cannot be read, beside a text file and a photo in HEIF."""
+    """Photos, two of which cannot be read, a text file and a photo in HEIF."""
     root = make_tree({"": 24}, "photos", 50)
     (root / "30.png").write_bytes(b"")
     (root / "31 ü.png").write_bytes(b"no picture")
@@ -49,16 +49,16 @@ def test_files_are_skipped_by_name_in_folders_and_zips(spoiled, make_tree, tmp_p
         made.write(spoiled / "0.png", "oak/0.png")
         for name in ("oak/readme.md", "labels.csv", "__MACOSX/oak/._0.png", "oak/.DS_Store"):
             made.writestr(name, "hello")
-    found = left_out_by_name([str(make_tree({"cat": 1}, "own"))], [str(tmp_path / "pool.zip")], [str(spoiled)])
-    assert [(os.path.relpath(each.path, tmp_path), each.side, each.reason) for each in found] == [
+    result = left_out_by_name([str(make_tree({"cat": 1}, "own"))], [str(tmp_path / "pool.zip")], [str(spoiled)])
+    assert [(os.path.relpath(each.path, tmp_path), each.side, each.reason) for each in result] == [
         ("pool.zip/oak/readme.md", "pool", "not_recognised"),
         ("photos/notes, old.txt", "target", "not_recognised"),
         ("photos/phone.heic", "target", "no_heif"),
     ]
-    assert "justright[heif]" in found[2].detail
+    assert "justright[heif]" in result[2].detail
     assert left_out_by_name([], [], ["glyphs"]) == []
     monkeypatch.setattr(folder, "reads_heif", lambda: True)
-    assert "no_heif" not in counts(left_out_by_name([], [], [str(spoiled)]))
+    assert "no_heif" not in {each.reason for each in left_out_by_name([], [], [str(spoiled)])}
 
 
 def test_unreadable_images_are_listed(make_tree, tmp_path):
@@ -67,8 +67,8 @@ def test_unreadable_images_are_listed(make_tree, tmp_path):
     (tmp_path / "others" / "a" / "1.png").write_bytes(b"no picture")
     problem = make_problem([others], own, open_images(make_tree({"": 2}, "photos", 30)))
     images = problem.pool.images
-    found = unreadable_files(images, run(images, tmp_path / "f", max_bad=0.5), is_target=False)
-    assert [(each.path, each.side, each.reason) for each in found] == [
+    result = unreadable_files(images, run(images, tmp_path / "f", max_bad=0.5), is_target=False)
+    assert [(each.path, each.side, each.reason) for each in result] == [
         (str(tmp_path / "own" / "a" / "1.png"), "labeled", "empty"),
         (str(tmp_path / "others" / "a" / "1.png"), "pool", "not_an_image"),
     ]
@@ -111,7 +111,7 @@ def test_run_saves_the_list_and_warns(spoiled, make_tree, tmp_path, monkeypatch,
     monkeypatch.setattr(folder, "reads_heif", lambda: False)
     labeled = open_images(make_tree({"a": 4, "b": 4}, "own"))
     picture(0).save(spoiled / "copy.png")  # as a/0.png
-    for number in range(40):  # two bad photos are few enough to go on
+    for number in range(40):  # so that the share of bad photos is allowed
         picture(200 + number).save(spoiled / f"more {number}.png")
     problem = make_problem([], labeled, open_images(spoiled))
     before = problem.pool.images
@@ -119,10 +119,10 @@ def test_run_saves_the_list_and_warns(spoiled, make_tree, tmp_path, monkeypatch,
     left_out = [*left_out_by_name([], [], [str(spoiled)]), *copies_left_out(before, problem.pool.images)]
     spec = RunSpec(method="kmeans", selector="none", scale="small", backbone="glyph_vit", n_target=4, settings={})
     Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), left_out=left_out).all()
-    found = RunFolder.open(tmp_path / "run")
+    result = RunFolder.open(tmp_path / "run")
     expected = {"not_recognised": 1, "no_heif": 1, "copy": 1, "empty": 1, "not_an_image": 1}
-    assert found.about["left_out"] == counts(found.left_out) == expected
-    assert any("5 files were skipped: 2 unreadable (30.png, 31 ü.png)" in note for note in found.about["notes"])
+    assert result.about["left_out"] == Counter(each.reason for each in result.left_out) == expected
+    assert any("5 files were skipped: 2 unreadable (30.png, 31 ü.png)" in note for note in result.about["notes"])
     assert "2 files were skipped" in caplog.text
     with (tmp_path / "run" / "left_out.csv").open(encoding="utf-8") as file:
         assert next(csv.DictReader(file)) == {
@@ -136,15 +136,15 @@ def test_run_saves_the_list_and_warns(spoiled, make_tree, tmp_path, monkeypatch,
 
 def test_clean_labels_give_no_warning(make_tree):
     sets = [open_images(make_tree({"cat": 2, "dog": 2}, "own")).named(OWN)]
-    sets.append(open_images(make_tree({"Cat": 2}, "pets", 9)))  # another data set may spell as it likes
+    sets.append(open_images(make_tree({"Cat": 2}, "pets", 9)))  # names of different data sets are not compared
     assert label_warnings(merge_pool(sets)) == []
 
 
 def test_similar_names_are_shown_escaped(make_tree):
     pool = merge_pool([open_images(make_tree({"cat": 1, "Cat": 1, "dog": 1, "dog\u200b": 1}, "own")).named(OWN)])
-    (said,) = label_warnings(pool)
-    assert "'Cat' and 'cat'; 'dog' and 'dog\\u200b'" in said
-    assert "by case or by invisible characters" in said
+    (message,) = label_warnings(pool)
+    assert "'Cat' and 'cat'; 'dog' and 'dog\\u200b'" in message
+    assert "by case or by invisible characters" in message
 
 
 def test_names_of_the_target_are_compared(make_tree):
@@ -156,17 +156,17 @@ def test_names_of_the_target_are_compared(make_tree):
 def test_image_with_two_classes_is_shown_with_both_paths(make_tree):
     root = make_tree({"cat": 2, "dog": 2}, "own")
     picture(0).save(root / "dog" / "again.png")
-    (said,) = label_warnings(merge_pool([open_images(root).named(OWN)]))
-    assert said.startswith("1 labeled image has several classes, such as ")
-    assert f"{root}/cat/0.png ('cat') and {root}/dog/again.png ('dog')" in said
+    (message,) = label_warnings(merge_pool([open_images(root).named(OWN)]))
+    assert message.startswith("1 labeled image has several classes, such as ")
+    assert f"{root}/cat/0.png ('cat') and {root}/dog/again.png ('dog')" in message
 
 
 def test_names_are_compared_between_data_sets(make_tree):
     own = open_images(make_tree({"cat": 2}, "own")).named(OWN)
     assert label_warnings(merge_pool([own, open_images(make_tree({"001.Cat": 2}, "pets"))])) == []
-    (said,) = label_warnings(merge_pool([own, open_images(make_tree({"lynx": 2}, "zoo"))]))
-    assert said.startswith("2 labeled images have several classes")
-    assert "'zoo/lynx'" in said
+    (message,) = label_warnings(merge_pool([own, open_images(make_tree({"lynx": 2}, "zoo"))]))
+    assert message.startswith("2 labeled images have several classes")
+    assert "'zoo/lynx'" in message
 
 
 def test_unreadable_images_are_not_copies(make_tree):

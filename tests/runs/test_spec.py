@@ -38,7 +38,7 @@ def test_the_scales_are_those_of_the_spec():
     assert RunSpec().scale in SCALES == ("paper", "full", "small")
 
 
-def test_the_scale_sets_lighter_defaults_and_settings_come_on_top():
+def test_settings_override_the_defaults_of_the_scale():
     config = config_of(RunSpec(method="mugcd", scale="small", settings={"learning_rate": 0.5}))
     assert (config.hidden_dim, config.learning_rate) == (512, 0.5)
     assert config_of(RunSpec(scale="full")).n_epochs == 200

@@ -1,4 +1,4 @@
-"""A run is counted as training counts it."""
+"""The counts of a run equal those of its training data."""
 
 from __future__ import annotations
 

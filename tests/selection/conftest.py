@@ -1,4 +1,4 @@
-"""Pools and targets drawn so that the right answer is known."""
+"""Drawn pools and targets whose correct selection is known."""
 
 from __future__ import annotations
 

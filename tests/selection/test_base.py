@@ -47,7 +47,7 @@ def test_sample_weight_before_fit_raises():
 
 
 def test_init_only_stores_parameters():
-    selector = BetaSelector(alpha=-1.0, domain="nonsense")  # refused by fit, not before
+    selector = BetaSelector(alpha=-1.0, domain="nonsense")  # rejected by fit only
     assert selector.get_params()["domain"] == "nonsense"
     assert repr(selector) == "BetaSelector(alpha=-1.0, domain='nonsense')"
 
@@ -130,7 +130,7 @@ def test_own_gives_every_class_weight_0(cloud):
 POOL, LABELS, TARGET = np.eye(40, 5) + 0.1, np.repeat(np.arange(10), 4), np.ones((3, 5))
 
 
-def test_a_share_of_the_classes_is_kept_and_another_seed_keeps_others():
+def test_random_keeps_a_share_of_the_classes_by_seed():
     kept = [set(RandomSelector(0.3, seed).fit(POOL, LABELS, TARGET).selected_classes_.tolist()) for seed in range(6)]
     assert {len(each) for each in kept} == {3}
     assert len(set(map(frozenset, kept))) > 1

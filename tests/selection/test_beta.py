@@ -182,12 +182,12 @@ def test_invalid_options_are_rejected_by_name(cloud, wrong):
 def test_domain_target_uses_the_clusters_of_the_target(cloud):
     """The median over clusters of the cosine of their centroid to the farthest image, cluster by cluster."""
     selector = BetaSelector(domain="target", n_clusters=5).fit(cloud.pool, cloud.labels, cloud.target)
-    found = []
+    result = []
     for k in range(5):
         centroid = cloud.target[cloud.clusters == k].mean(axis=0)
         cosines = cloud.target @ centroid / np.linalg.norm(cloud.target, axis=1) / np.linalg.norm(centroid)
-        found.append(cosines.min())
-    assert selector.target_similarity_ == pytest.approx(np.median(found), rel=1e-6)
+        result.append(cosines.min())
+    assert selector.target_similarity_ == pytest.approx(np.median(result), rel=1e-6)
     unit = np.clip(selector.class_similarity_ / (2 * selector.target_similarity_), 0, 1)
     expected = [630 * x**4 * (1 - x) ** 4 for x in unit]
     assert selector.class_weight_ == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -258,18 +258,18 @@ def points_to_compare():
 
 def similarity_as_loops(centroids, target, reduction):
     """The cosine to the farthest, the nearest or the image in the middle, one by one."""
-    found = []
+    result = []
     for c in centroids.tolist():
         cosines = sorted(float(np.dot(c, x) / np.linalg.norm(c) / np.linalg.norm(x)) for x in target.astype(float))
         middle = (cosines[99] + cosines[100]) / 2
-        found.append({"min": cosines[0], "median": middle, "max": cosines[-1]}[reduction])
-    return found
+        result.append({"min": cosines[0], "median": middle, "max": cosines[-1]}[reduction])
+    return result
 
 
 @pytest.mark.parametrize("reduction", ["min", "median", "max"])
 def test_similarity_agrees_with_loops(points_to_compare, reduction):
-    found = similarity_to_target(points_to_compare[0], TargetFeatures([points_to_compare[1]]), reduction)
-    assert found == pytest.approx(similarity_as_loops(*points_to_compare, reduction), abs=1e-6)
+    result = similarity_to_target(points_to_compare[0], TargetFeatures([points_to_compare[1]]), reduction)
+    assert result == pytest.approx(similarity_as_loops(*points_to_compare, reduction), abs=1e-6)
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)

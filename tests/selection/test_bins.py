@@ -16,11 +16,11 @@ def bins_as_loops(data, seed, n_splits):
     """Eq. 7, 10, 14, 15, the threshold and two bins, with plain loops and a general linear program."""
 
     def means(features, labels):
-        found = {}
+        result = {}
         for c in sorted(set(labels.tolist())):
             rows = [row for row, label in zip(features.tolist(), labels.tolist(), strict=True) if label == c]
-            found[c] = ([sum(column) / len(rows) for column in zip(*rows, strict=True)], len(rows))
-        return list(found.values())
+            result[c] = ([sum(column) / len(rows) for column in zip(*rows, strict=True)], len(rows))
+        return list(result.values())
 
     classes, clusters = means(data.pool, data.labels), means(data.target, data.clusters)
     total, threshold = [0.0] * len(classes), 0.0
@@ -208,8 +208,8 @@ def test_reasons_show_enough_digits():
 
 
 def test_reason_counts_votes():
-    said = reasons([2, 1, 0], [True, False, False], kept_share=[0.7, 0.2, 0.0], n_splits=10, combine="majority")
-    assert said == [
+    message = reasons([2, 1, 0], [True, False, False], kept_share=[0.7, 0.2, 0.0], n_splits=10, combine="majority")
+    assert message == [
         "kept: chosen in 7 of 10 splits",
         "too near: chosen in 2 of 10 splits",
         "too far: chosen in 0 of 10 splits",

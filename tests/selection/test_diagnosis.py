@@ -19,10 +19,10 @@ from justright.utils.errors import DegenerateError
 
 
 def signal_and_noise(n_own=12, n_pool=20, per=10, dim=24, seed=0):
-    """Classes that differ in four directions only, among loud directions that tell nothing.
+    """Classes that differ in four directions only, among directions of large variance without information.
 
-    The first half of the classes of the pool is like that too. In the other half those four directions are the loud
-    ones that tell nothing, and the others tell everything.
+    The first half of the classes of the pool is like that too. In the other half these four directions have the large
+    variance without information, and the others have the information.
     """
     rng = np.random.default_rng(seed)
     loud = np.where(np.arange(dim) < 4, 0.25, 1.0)
@@ -48,20 +48,20 @@ def part_of(pool, low, high):
 
 def test_helpful_pool_is_recommended():
     own, pool, target, k = signal_and_noise()
-    found = diagnose(own, part_of(pool, 24, 34), target, k, n_draws=4)
-    assert found.winner == EVERYTHING
-    assert found.verdict.startswith("Take none (the whole pool): ")
-    assert found.verdict.endswith("the pool is ahead in 4 of 4 draws.")
-    assert found.everything > found.own
-    assert found.difference.mean == pytest.approx(found.everything - found.own)
+    result = diagnose(own, part_of(pool, 24, 34), target, k, n_draws=4)
+    assert result.winner == EVERYTHING
+    assert result.verdict.startswith("Take none (the whole pool): ")
+    assert result.verdict.endswith("the pool is ahead in 4 of 4 draws.")
+    assert result.everything > result.own
+    assert result.difference.mean == pytest.approx(result.everything - result.own)
 
 
 def test_harmful_pool_is_not_recommended():
     own, pool, target, k = signal_and_noise()
-    found = diagnose(own, part_of(pool, 34, 44), target, k, n_draws=4)
-    assert found.winner == OWN
-    assert found.verdict.startswith("Take own (no pool): ")
-    assert found.verdict.endswith("own labels are ahead in 4 of 4 draws.")
+    result = diagnose(own, part_of(pool, 34, 44), target, k, n_draws=4)
+    assert result.winner == OWN
+    assert result.verdict.startswith("Take own (no pool): ")
+    assert result.verdict.endswith("own labels are ahead in 4 of 4 draws.")
 
 
 def test_the_pool_wins_unless_own_labels_are_clearly_ahead():
@@ -71,10 +71,10 @@ def test_the_pool_wins_unless_own_labels_are_clearly_ahead():
 
 
 def test_verdict_and_method_are_sentences():
-    found = Diagnosis.of(np.array([0.4, 0.5]), np.array([0.6, 0.6]), 10)
-    assert "60.0 % of hidden images are right, without it 45.0 %" in found.verdict
-    assert (found.n_better, found.n_draws) == (2, 2)
-    assert "5 of your 10 labeled classes" in found.how
+    result = Diagnosis.of(np.array([0.4, 0.5]), np.array([0.6, 0.6]), 10)
+    assert "60.0 % of hidden images are right, without it 45.0 %" in result.verdict
+    assert (result.n_better, result.n_draws) == (2, 2)
+    assert "5 of your 10 labeled classes" in result.how
 
 
 def test_equal_seeds_give_equal_results():

@@ -1,4 +1,4 @@
-"""What must not change a selection: order of images, names of classes, copies of the target, turning the space."""
+"""Selections do not depend on the order of images, class numbers, copies of the target, or rotation."""
 
 from __future__ import annotations
 

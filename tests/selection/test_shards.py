@@ -29,11 +29,11 @@ def test_empty_pool_raises(cloud, selector):
 
 
 @each
-@pytest.mark.parametrize(("value", "said"), [(np.nan, "NaN"), (0.0, "zeros")])
+@pytest.mark.parametrize(("value", "message"), [(np.nan, "NaN"), (0.0, "zeros")])
 @pytest.mark.parametrize("side", ["pool", "target"])
-def test_error_names_rows_of_zero_features(cloud, selector, value, said, side):
+def test_error_names_rows_of_zero_features(cloud, selector, value, message, side):
     getattr(cloud, side)[17] = value
-    with pytest.raises(DegenerateError, match=said) as error:
+    with pytest.raises(DegenerateError, match=message) as error:
         selector.fit(cloud.pool, cloud.labels, cloud.target)
     assert f"{side} shard 0" in str(error.value)
     assert "row 17" in str(error.value)

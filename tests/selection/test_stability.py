@@ -17,24 +17,24 @@ from justright.utils.errors import DegenerateError
 
 def test_clear_classes_are_kept_always_or_never(plane):
     selector = BinsSelector(n_clusters=12, n_splits=100)
-    found = stability(selector, plane.pool, plane.labels, plane.target, n_resamples=5)
-    assert found.kept_share[plane.near].mean() < 0.2
-    assert found.kept_share[plane.middle].mean() > 0.8
-    assert found.kept_share[plane.far].tolist() == [0.0] * 6
-    assert np.array_equal(found.classes, np.arange(30))
-    assert (found.n_resamples, found.n_failed) == (5, 0)
+    result = stability(selector, plane.pool, plane.labels, plane.target, n_resamples=5)
+    assert result.kept_share[plane.near].mean() < 0.2
+    assert result.kept_share[plane.middle].mean() > 0.8
+    assert result.kept_share[plane.far].tolist() == [0.0] * 6
+    assert np.array_equal(result.classes, np.arange(30))
+    assert (result.n_resamples, result.n_failed) == (5, 0)
 
 
 def test_given_clusters_replace_k_means(cloud):
     selector = BinsSelector(n_splits=1)  # without n_clusters
-    found = stability(selector, cloud.pool, cloud.labels, cloud.target, target_clusters=cloud.clusters, n_resamples=5)
-    assert found.weight_std.max() > 0
-    assert found.kept_share == pytest.approx(found.weight_mean)  # weights are 0 and 1
+    result = stability(selector, cloud.pool, cloud.labels, cloud.target, target_clusters=cloud.clusters, n_resamples=5)
+    assert result.weight_std.max() > 0
+    assert result.kept_share == pytest.approx(result.weight_mean)  # weights are 0 and 1
 
 
 def test_baselines_do_not_vary(cloud):
-    found = stability(UniformSelector(), cloud.pool, cloud.labels, cloud.target, n_resamples=3)
-    assert (found.weight_mean.tolist(), found.weight_std.max(), found.n_resamples) == ([1.0] * 10, 0.0, 3)
+    result = stability(UniformSelector(), cloud.pool, cloud.labels, cloud.target, n_resamples=3)
+    assert (result.weight_mean.tolist(), result.weight_std.max(), result.n_resamples) == ([1.0] * 10, 0.0, 3)
 
 
 def test_tensors_with_gradients_are_accepted(cloud):
@@ -65,9 +65,9 @@ class EverySecond(Selector):
 
 
 def test_failed_resamples_are_counted_and_left_out(cloud):
-    found = stability(EverySecond(), cloud.pool, cloud.labels, cloud.target, n_resamples=5)
-    assert (found.n_resamples, found.n_failed) == (2, 3)
-    assert found.weight_mean.tolist() == list(range(10))
+    result = stability(EverySecond(), cloud.pool, cloud.labels, cloud.target, n_resamples=5)
+    assert (result.n_resamples, result.n_failed) == (2, 3)
+    assert result.weight_mean.tolist() == list(range(10))
 
 
 def test_all_resamples_failing_raises(cloud):

@@ -9,7 +9,6 @@ import click
 from justright.cli.common import FILE, OUT_FILE, OUT_SVG, PATH, Command
 from justright.cli.terminal import Terminal, with_terminal
 from justright.evaluation import PROTOCOLS, Counts, Protocol, break_down, estimate_accuracy, matched_confusion
-from justright.evaluation import evaluate as score
 from justright.evaluation.files import read_checked, read_judged
 from justright.runs.run_folder import RunFolder
 from justright.utils.files import write_text
@@ -89,9 +88,8 @@ def evaluate(
         terminal.say(
             f"No image is of the {len(run.own_classes):,} labeled classes of the run: compare the class names."
         )
-    sides = judged.y_true, judged.y_pred, judged.is_old
-    scores = score(*sides, has_kept_labels=judged.has_kept_labels, called=judged.called, protocol=protocol)
-    breakdown = break_down(*sides)
+    scores = judged.scores(protocol)
+    breakdown = break_down(judged.y_true, judged.y_pred, judged.is_old)
     if out:
         scores.save(out)
         terminal.say(f"Scores written to {out}")

@@ -117,13 +117,13 @@ def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
 def accuracy_of(
     n_right: Int[Array, " classes"], n_images: Int[Array, " classes"], over_classes: bool
 ) -> tuple[float, float]:
-    """The accuracy on some classes, and how many images tell it as precisely; NaN and 0 without images.
+    """The accuracy on some classes, and the number of images whose share has its variance; NaN and 0 without images.
 
     A mean over C classes with accuracies p_c counts the images of small classes more. Its variance is
 
         1 / C^2 sum_c p_c (1 - p_c) / n_c
 
-    and that of n images is p (1 - p) / n. Where each class is all right or all wrong, all images count as equally
+    and that of n images is p (1 - p) / n. If each class is all right or all wrong, all images count as equally
     uncertain (Kish, 1965): n = C^2 / sum_c 1 / n_c.
     """
     if not len(n_images):

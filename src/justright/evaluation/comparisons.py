@@ -90,7 +90,7 @@ class ProblemDifferences:
         n_beyond = (
             np.searchsorted(self._resampled, -t, "right") if is_lower else n - np.searchsorted(self._resampled, t)
         )
-        return float((n_beyond + 1) / (n + 1))  # never 0: a resample more could be beyond
+        return float((n_beyond + 1) / (n + 1))  # never 0: another resample could be beyond
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -15,6 +15,8 @@ from pyarrow import types
 
 from justright.data.columns import nfc, nfc_column
 from justright.data.parquet import read_parquet, write_parquet
+from justright.evaluation.accuracy import evaluate
+from justright.evaluation.scores import Protocol, Scores
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.types import UNLABELED, Array, Labels, Mask
 
@@ -33,7 +35,7 @@ _N_EXAMPLES = 3
 class JudgedPredictions:
     """Clusters and truth, one entry per image in the order of the predictions: the arguments of `evaluate`.
 
-    Images whose category was given by a person are left out.
+    Images whose category a person gave are left out.
     """
 
     y_true: Labels
@@ -44,6 +46,11 @@ class JudgedPredictions:
     n_more: int = 0  # number of images of the truth that were not predicted, where that is allowed
     is_given: Bool[Array, " predictions"] = field(default_factory=lambda: np.zeros(0, dtype=bool))  # of all images
     called: Labels | None = None  # the class whose name an image has; None if the files have no names
+
+    def scores(self, protocol: Protocol = "v2") -> Scores:
+        """The scores of the clusters."""
+        kept, called = self.has_kept_labels, self.called
+        return evaluate(self.y_true, self.y_pred, self.is_old, has_kept_labels=kept, called=called, protocol=protocol)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +83,8 @@ def read_judged(
     """
     predicted = _File.of(predictions, *CLUSTER, "kind", SOURCE)
     true = _File.of(truth, *TRUTH)
-    # columns before rows: missing columns explain a wrong file better than ids that do not match
-    y_pred = predicted.clusters()
+    # columns before rows: for a wrong file, a missing column is a better message than ids that do not match
+    y_pred, _ = predicted.codes(*CLUSTER)
     y_true, class_names = true.classes()
     is_old = true.is_old(old_classes)
     has_kept = true.flags("has_kept_labels") if true.has("has_kept_labels") else None
@@ -89,9 +96,7 @@ def read_judged(
     row = predicted.rows_in(true, key)
     if not may_list_more:
         true.rows_in(predicted, key)
-    is_given = np.zeros(len(y_pred), dtype=bool)
-    if predicted.has(SOURCE):
-        is_given = pc.equal(predicted.texts(SOURCE), "given").fill_null(False).to_numpy()
+    is_given = predicted.equals(SOURCE, "given") if predicted.has(SOURCE) else np.zeros(len(y_pred), dtype=bool)
     if len(is_given) and is_given.all():
         raise DataError(f"every category in {predicted.path} was given by a person", expected="predictions to evaluate")
     judged = row[~is_given]
@@ -118,7 +123,7 @@ def classes_named(names: Sequence[str], class_names: Mapping[int, str]) -> Int[A
 def read_checked(predictions: Path, checks: Path) -> CheckedPredictions:
     """Join predictions (id or path, cluster, perhaps confidence) with checks (id or path, is_right) of some of them."""
     predicted, checked = _File.of(predictions, *CLUSTER, "confidence"), _File.of(checks, "is_right")
-    clusters, is_right = predicted.clusters(), checked.flags("is_right")
+    (clusters, _), is_right = predicted.codes(*CLUSTER), checked.flags("is_right")
     confidence = None
     if predicted.has("confidence"):
         numbers = predicted.column("confidence", "numbers", types.is_floating, types.is_integer)
@@ -131,9 +136,9 @@ def expect_truth(truth: Path, images: pa.Table, old_classes: Collection[str], ma
     """Raise if a file of truth cannot be used for these images, before they are processed.
 
     Parameters:
-        images: their table, with id and path. Where ids are not computed yet, a truth that has ids is not compared.
+        images: their table, with id and path. Before ids are computed, a truth that has ids is not compared.
         old_classes: as for `read_judged`.
-        may_lack: share of the images that the truth need not list, such as those that may turn out unreadable.
+        may_lack: share of the images that the truth need not list, because they may be unreadable.
     """
     true = _File.of(truth, *TRUTH)
     true.classes(), true.is_old(old_classes)
@@ -183,6 +188,10 @@ class _File:
     def texts(self, name: str) -> pa.ChunkedArray:
         return self.table[name].cast(pa.string())
 
+    def equals(self, name: str, text: str) -> Mask:
+        """Whether each row has this text in a column."""
+        return np.asarray(pc.equal(self.texts(name), text).fill_null(False).to_numpy())
+
     def names(self, key: str) -> pa.ChunkedArray:
         """The name of each image: its id, its path or both."""
         return pc.binary_join_element_wise(*map(self.texts, KEYS), " ") if key == BOTH else self.texts(key)
@@ -192,7 +201,7 @@ class _File:
         return names.null_count == 0 and pc.count_distinct(names).as_py() == len(names)
 
     def rows_in(self, other: _File, key: str, may_lack: float = 0.0) -> Int[Array, " rows"]:
-        """The row of `other` with the same image, for each row; raises if more than this share is missing there."""
+        """For each row, the row of `other` with the same image; raises if a larger share than `may_lack` has none."""
         names = self.names(key)
         place = pc.index_in(names, value_set=other.names(key).combine_chunks())
         if place.null_count > may_lack * len(names):
@@ -206,7 +215,7 @@ class _File:
 
     def classes(self) -> tuple[Labels, dict[int, str]]:
         """The class of each row, and the names of classes that have one."""
-        labels, texts = self.codes("label" if self.has("label") or not self.has("class_name") else "class_name")
+        labels, texts = self.codes("label", "class_name")
         if texts is None and self.has("class_name"):
             classes, first = np.unique(labels, return_index=True)
             named = self.table["class_name"].take(pa.array(first)).to_pylist()
@@ -232,18 +241,15 @@ class _File:
         old = set(map(nfc, old_classes))
         return np.isin(labels, [label for label, name in names.items() if name in old])
 
-    def clusters(self) -> Labels:
-        return self.codes(next((name for name in CLUSTER if self.has(name)), CLUSTER[0]))[0]
-
     def called(self, class_names: Mapping[int, str]) -> Labels:
-        """The class whose name each row has, `UNLABELED` for rows whose kind is not known."""
+        """The class whose name each row has, `UNLABELED` for rows that are not of the kind "known"."""
         category = self.texts("category").fill_null("").combine_chunks().dictionary_encode()
-        is_known = pc.equal(self.texts("kind"), "known").fill_null(False).to_numpy()
-        named = classes_named(category.dictionary.to_pylist(), class_names)
-        return np.where(is_known, named[category.indices], UNLABELED)
+        classes = classes_named(category.dictionary.to_pylist(), class_names)
+        return np.where(self.equals("kind", "known"), classes[category.indices], UNLABELED)
 
-    def codes(self, name: str) -> tuple[Labels, list[str] | None]:
-        """Integers unchanged; text as its rank in alphabetical order, with the sorted texts."""
+    def codes(self, *names: str) -> tuple[Labels, list[str] | None]:
+        """The first of these columns: integers unchanged; text as its alphabetical rank, with the sorted texts."""
+        name = next(filter(self.has, names), names[0])
         column = self.column(name, "whole numbers or text", types.is_integer, types.is_string, types.is_large_string)
         if types.is_integer(column.type):
             return np.asarray(column.to_numpy(), dtype=np.int64), None

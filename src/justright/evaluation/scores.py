@@ -16,7 +16,7 @@ Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
 PROTOCOLS: tuple[Protocol, ...] = ("v2", "v2b", "v1")
 GROUPS = ("all", "old", "new")  # of images: each has an accuracy
 LEVEL = 0.95  # of intervals by default
-FORMAT = "justright scores 1"  # stands in each file, so that another kind of JSON is not taken for scores
+FORMAT = "justright scores 1"  # in each file, to reject other JSON
 _TITLES = {"all": "All", "old": "Old", "old_kept": "kept", "old_dropped": "dropped", "new": "New"}
 
 
@@ -69,12 +69,12 @@ class Scores:
         return values
 
     def save(self, path: Path) -> None:
-        """Write as JSON; the file is either whole or not there."""
+        """Write as JSON, atomically."""
         write_json(path, signed({"format": FORMAT} | self.to_dict()))
 
     @staticmethod
     def load(path: Path) -> Scores:
-        """Read what `save` wrote."""
+        """Read the scores that `save` wrote."""
         try:
             values = verified(parsed_json(path.read_text(encoding="utf-8")))
             if values.pop("format") != FORMAT or not {item.name for item in fields(Scores)} <= set(values):

@@ -21,19 +21,19 @@ COLUMNS = ("category", "kind", "images", "expected_purity", "doubt", "with")
 
 def cluster_table(predictions: Predictions, doubts: Sequence[Doubt], has_purity: bool = True) -> pa.Table:
     """One row per category. The purity is empty without predicted images or calibrated confidences."""
-    by_category = {doubt.category: doubt for doubt in doubts}
-    doubt_of = [by_category.get(number) for number in range(len(predictions.categories))]
     names = [category.name for category in predictions.categories]
-    purity = predictions.purity.round(4) if has_purity else np.full(len(names), np.nan)
+    doubt_of, other_of = dict[int, str](), dict[int, str]()
+    for doubt in doubts:
+        doubt_of[doubt.category] = doubt.kind
+        if doubt.other is not None:
+            other_of[doubt.category] = names[doubt.other]
     columns = (
         names,
         [category.kind for category in predictions.categories],
         predictions.sizes,
-        pa.array(purity, from_pandas=True),
-        pa.array([None if doubt is None else doubt.kind for doubt in doubt_of], pa.string()),
-        pa.array(
-            [None if doubt is None or doubt.other is None else names[doubt.other] for doubt in doubt_of], pa.string()
-        ),
+        pa.array(predictions.purity.round(4) if has_purity else np.full(len(names), np.nan), from_pandas=True),
+        pa.array(map(doubt_of.get, range(len(names))), pa.string()),
+        pa.array(map(other_of.get, range(len(names))), pa.string()),
     )
     return pa.table(dict(zip(COLUMNS, columns, strict=True)))
 

@@ -122,7 +122,7 @@ class Rates:
 
 
 class PlannedFiles(NamedTuple):
-    """Files that a stage writes to a folder: their final size, and how much of it is on disk already."""
+    """Files that a stage writes to a folder: their final size, and the bytes that are on disk already."""
 
     what: str
     stage: str
@@ -265,10 +265,8 @@ class CostPlan:
 
     def disk(self) -> dict[str, int]:
         """Bytes that each stage writes."""
-        written: Counter[str] = Counter()
-        for each in self.files():
-            written[each.stage] += each.n_bytes
-        return {stage: written[stage] for stage in self.seconds()}
+        files = self.files()
+        return {stage: sum(each.n_bytes for each in files if each.stage == stage) for stage in self.seconds()}
 
     def memory(self) -> float:
         """Bytes of memory at most: the process, the list of images, their features, and the estimate of K."""
@@ -277,7 +275,7 @@ class CostPlan:
         return self.rates.memory + n * IMAGE_BYTES + features + tree
 
     def check_disk(self) -> None:
-        """Raise if the run does not fit on the disk, and name a setting with which it does."""
+        """Raise if the run does not fit on the disk, and name a setting with which it fits."""
         lacking = {} if (self.folder / "model.safetensors").exists() else self._lacking_bytes()
         if not lacking:
             return
@@ -292,7 +290,7 @@ class CostPlan:
                 break
         raise JustrightError(
             "there is not enough disk space for this run: "
-            + ", ".join(f"{size_text(lack)} too little is free in {folder}" for folder, lack in lacking.items()),
+            + ", ".join(f"{size_text(lack)} more is needed in {folder}" for folder, lack in lacking.items()),
             expected=f"{total} of disk space: {files}",
             advice=", or ".join(advice),
         )
@@ -320,17 +318,17 @@ class CostPlan:
             "rates": asdict(self.rates),
         }
 
-    def message(self, is_resumed: bool = False) -> str:
-        """A message before a run that is long or trains too briefly; empty for other runs.
+    def message(self, is_begun: bool = False) -> str:
+        """A message for a run that is long or trains too briefly; empty for other runs.
 
-        is_resumed: features, K and weights are computed already.
+        is_begun: features, K and weights are computed already.
         """
         work, seconds = self.work, self.seconds()
         if work.n_devices > 1:  # nothing is measured while other processes wait
             return f"{self.steps_text()}." if self.trainings else ""
         if self.total_seconds < LONG:
             return self.too_short()
-        if is_resumed:
+        if is_begun:
             left = time_text(seconds["views"] + seconds["train"])
             return f"{work.n_categories:,} categories: {self.steps_text()}, up to {left}. {self.too_short()}".strip()
         guess = "" if work.is_k_known else f"; {work.n_categories:,} categories are a guess until K is estimated"

@@ -51,9 +51,8 @@ class FrozenCheck:
     @property
     def best_simple(self) -> tuple[str, float]:
         """The simple method whose clusters are farthest apart, and their silhouette; k-means if it is alone."""
-        every = {"k-means": self.silhouette[1]} | (self.simple or {})
-        best = max(every, key=lambda name: every[name])
-        return ("k-means", self.silhouette[1]) if every[best] <= self.silhouette[1] else (best, every[best])
+        every = [("k-means", self.silhouette[1]), *(self.simple or {}).items()]
+        return max(every, key=lambda each: each[1])  # of equal ones the first
 
     @property
     def is_worth_it(self) -> bool:
@@ -189,10 +188,10 @@ def baseline_scores(
     Images whose label was given are not scored.
     """
     named = classes_named(known, judged.class_names) if judged.class_names else None
-    found = {}
+    scored = {}
     for method, every in results.items():
         clusters = every[~judged.is_given]
         called = None if named is None else np.append(named, UNLABELED)[np.minimum(clusters, len(known))]
         scores = evaluate(judged.y_true, clusters, judged.is_old, called=called, with_intervals=False).to_dict()
-        found[method] = {each: scores[each] for each in (*GROUPS, "names")}
-    return found
+        scored[method] = {each: scores[each] for each in (*GROUPS, "names")}
+    return scored

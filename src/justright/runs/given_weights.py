@@ -36,19 +36,18 @@ class GivenWeights:
 
     weight: Float[Array, " images"]
     reason: list[str]
-    is_named: Bool[Array, " images"]  # whether the file has it; classes of --labeled may be missing and weigh 1
+    is_named: Bool[Array, " images"]  # whether the file has its weight; classes of --labeled may be missing and weigh 1
 
     @classmethod
     def read(cls, file: Path, pool: Pool) -> GivenWeights:
         """Read the weights of the images of a pool, and raise if the file does not fit it."""
-        rows = _read_rows(file, pool.origins)
-        images = pool.images.with_ids(is_strict=False)
+        rows, images = _read_rows(file, pool.origins), pool.images.with_ids(is_strict=False)
         has_ids = any(image_id is not None for image_id, _ in rows)
         ids: Sequence[str | None] = images.table["id"].to_pylist() if has_ids else [None] * len(images)
         matches = [rows.get(key) for key in zip(ids, images.labels.tolist(), strict=True)]
         is_named = np.array([match is not None for match in matches], dtype=bool)
-        own = [label for label, origin in enumerate(pool.origins) if origin.dataset == OWN]
-        is_optional = np.isin(images.labels, sorted(set(own) - set(images.labels[is_named].tolist())))
+        is_own = np.array([origin.dataset == OWN for origin in pool.origins], dtype=bool)[images.labels]
+        is_optional = is_own & ~np.isin(images.labels, images.labels[is_named])
         missing = np.flatnonzero(~is_named & ~is_optional)
         if len(missing):
             first = f"{images.paths[missing[0]]} of {pool.origins[images.labels[missing[0]]].name}"
@@ -57,18 +56,16 @@ class GivenWeights:
                 expected="a weight for every image of --pool, and for all or no images of a class of --labeled",
                 advice="extract the images again and select again, or give one row per class, without ids",
             )
-        weight = np.array([match[0] if match else 1.0 for match in matches])
-        if not weight.any():
+        weight, reason = zip(*(match or (1.0, "kept: not in the file of weights") for match in matches), strict=True)
+        if not any(weight):
             raise DataError(f"all weights in {file} are 0", expected="a weight above 0")
-        return cls(weight, [match[1] if match else "kept: not in the file of weights" for match in matches], is_named)
+        return cls(np.array(weight), list(reason), is_named)
 
     def of_rows(self, start: int, labels: Int[Array, " rows"]) -> ClassWeights:
         """The weights of the images from row `start` on and of their classes, whose labels these are."""
         weight, reason = self.weight[start:], self.reason[start:]
         classes, first, n_images = np.unique(labels, return_index=True, return_counts=True)
-        is_by_class = np.array_equal(weight, weight[first][labels])
-        images = None if is_by_class else ImageWeights(labels, weight, reason)
-        mean = np.bincount(labels, weight) / n_images
+        mean, images = np.bincount(labels, weight) / n_images, ImageWeights(labels, weight, reason)
         return ClassWeights(classes, mean, [reason[row] for row in first], images=images)
 
 
@@ -82,7 +79,7 @@ def check_weights(file: Path, pool: Pool) -> None:
 
 
 def _read_rows(file: Path, origins: Sequence[Origin]) -> Mapping[tuple[str | None, int], tuple[float, str]]:
-    """Weight and reason by image id (None in a table of classes) and label."""
+    """Weight and reason by label and, in a table of images, image id."""
     try:
         table = read_table(file)
     except DataError as error:

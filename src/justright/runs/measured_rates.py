@@ -24,11 +24,11 @@ from justright.utils.context import use
 from justright.utils.errors import BadImageError
 from justright.utils.parallel import n_cores
 from justright.utils.progress import silent
+from justright.utils.types import UNLABELED
 
 T = TypeVar("T")
 
-N_IMAGES = 48  # images that are extracted and trained on
-MIN_IMAGES, MAX_SECONDS = 24, 2.0  # a slow network gets fewer images, so that extraction takes about this long
+N_IMAGES = 32  # images that are extracted and trained on
 BATCH = 4  # images at once, so that all cores have some
 N_STEPS = 4  # timed steps of a training
 BATCH_SECONDS = 4.0  # smaller batches are timed if extraction of one would take longer
@@ -49,12 +49,12 @@ def with_rates(plan: CostPlan, images: ImageSet) -> CostPlan:
 
 def rough_rates(backbone: Any, images: ImageSet) -> Rates:
     """Rates from two images, rather too slow than too fast: they include the start of a call."""
-    few = _readable(images, 2)
-    if not len(few):
+    photos = _readable(images, 2)
+    if not len(photos):
         return Rates()
     with TemporaryDirectory() as folder:
-        an_image = _extraction_seconds(backbone, few, Path(folder))
-    return Rates(extract=an_image, view=an_image, step=an_image)
+        seconds = _extraction_rate(backbone, photos, Path(folder))
+    return Rates(extract=seconds, view=seconds, step=seconds)
 
 
 def measure(plan: CostPlan, images: ImageSet | None) -> Rates:
@@ -65,9 +65,7 @@ def measure(plan: CostPlan, images: ImageSet | None) -> Rates:
     with TemporaryDirectory() as temporary, use(progress=silent):
         folder = Path(temporary)
         photos = _readable(glyph_set(1, size=DRAWN_SIZE) if images is None else images, N_IMAGES)
-        rough = _extraction_seconds(backbone, photos.take([0]), folder / "one")
-        photos = photos.take(np.arange(min(len(photos), max(MIN_IMAGES, int(MAX_SECONDS / rough)))))
-        extract = _extraction_seconds(backbone, photos, folder / "all")
+        extract = _extraction_rate(backbone, photos, folder)
         view = _seconds(lambda: open_views(backbone, photos, folder / "views", views=2, batch_size=BATCH)) / 2
         step = _step_rate(plan, photos, folder / "views", extract) if plan.trainings else 0.0
     kind = "drawn images" if images is None else "own images"
@@ -89,7 +87,7 @@ def _readable(images: ImageSet, n_images: int) -> ImageSet:
     return images.take(rows).without_labels()
 
 
-def _extraction_seconds(backbone: Any, images: ImageSet, folder: Path) -> float:
+def _extraction_rate(backbone: Any, images: ImageSet, folder: Path) -> float:
     """Seconds to extract the features of one image."""
     from justright.features.extract import extract
 
@@ -102,14 +100,14 @@ def _clustering_rate(dim: int) -> float:
     rng = np.random.default_rng(0)
     labels = np.arange(N_ROWS) % N_CLASSES
     features = (3 + rng.normal(size=(N_CLASSES, dim))[labels] + rng.normal(size=(N_ROWS, dim))).astype(np.float32)
-    some = np.where(np.arange(N_ROWS) < N_ROWS // 2, labels, -1)
-    return _seconds(lambda: SemiSupKMeans(N_CLASSES, n_init=1).fit(features, some)) / (N_ROWS * N_CLASSES)
+    given = np.where(np.arange(N_ROWS) < N_ROWS // 2, labels, UNLABELED)
+    return _seconds(lambda: SemiSupKMeans(N_CLASSES, n_init=1).fit(features, given)) / (N_ROWS * N_CLASSES)
 
 
-def _step_rate(plan: CostPlan, photos: ImageSet, views: Path, an_image: float) -> float:
-    """Seconds of one image in a training step: a few steps are run.
+def _step_rate(plan: CostPlan, photos: ImageSet, views: Path, extract: float) -> float:
+    """Seconds of one image in a training step, from a few steps.
 
-    Batches are as large as in the run, unless a step would take too long: extraction takes `an_image` seconds.
+    Batches are as large as in the run, unless a step would take too long; `extract` is the time to extract one image.
     """
     moments = []
 
@@ -120,15 +118,9 @@ def _step_rate(plan: CostPlan, photos: ImageSet, views: Path, an_image: float) -
             yield step
 
     last = plan.trainings[-1].config
-    size = min(last.batch_size, max(BATCH, int(BATCH_SECONDS / an_image)))
-    short = {
-        "n_epochs": 1,
-        "batch_size": size,
-        "n_steps": 1 + N_STEPS,
-        "views": 2,
-        "minutes": None,
-        "held_out_share": 0.0,
-    }
+    size = min(last.batch_size, max(BATCH, int(BATCH_SECONDS / extract)))
+    short = {"n_epochs": 1, "n_steps": 1 + N_STEPS, "batch_size": size, "views": 2, "minutes": None}
+    short["held_out_share"] = 0.0
     if hasattr(last, "heads_first"):
         short["heads_first"] = 0
     method: Any = METHODS[plan.spec.method]

@@ -21,7 +21,7 @@ from justright.utils.types import UNLABELED, Array
 
 REVIEWED = "reviewed"  # in the column `split`: labeled images that were confirmed in a review, cluster by cluster
 PoolRole = Literal["guide", "rival"]
-# guide: no target image is ever called a class of the pool; rival: classes of the pool are categories too
+# guide: no target image is assigned to a class of the pool; rival: classes of the pool are categories too
 POOL_ROLES: tuple[str, ...] = get_args(PoolRole)
 
 
@@ -53,14 +53,19 @@ class Problem:
         return tuple(label for label, origin in enumerate(self.pool.origins) if origin.dataset == OWN)
 
     @property
+    def is_own(self) -> Bool[Array, " pool"]:
+        """Whether each row of the pool is of the target's own classes."""
+        return np.isin(self.pool.images.labels, self.own_classes)
+
+    @property
     def own_rows(self) -> Int[Array, " own"]:
         """The rows of the pool that hold the target's own classes."""
-        return np.flatnonzero(np.isin(self.pool.images.labels, self.own_classes))
+        return np.flatnonzero(self.is_own)
 
     @property
     def other_rows(self) -> Int[Array, " others"]:
         """The rows of the pool that hold classes of other kinds."""
-        return np.flatnonzero(~np.isin(self.pool.images.labels, self.own_classes))
+        return np.flatnonzero(~self.is_own)
 
     def split(self, role: PoolRole = "guide") -> Split:
         """The part that a method may see. As guides, classes of other kinds are no categories."""
@@ -87,7 +92,7 @@ class Problem:
 
     def is_given_too(self) -> Bool[Array, " pool"]:
         """Whether each row of the pool is an image of the target that was given a label."""
-        return np.isin(self.pool.images.labels, self.own_classes) & _is_in(self.pool.images, self.given)
+        return self.is_own & _is_in(self.pool.images, self.given)
 
     def is_reviewed(self) -> Bool[Array, " pool"]:
         """Whether each row of the pool was confirmed in a review."""
@@ -126,15 +131,11 @@ class Problem:
         labeled_problem = replace(self, given=given)
         is_left_out = _is_in(images, in_target) & ~labeled_problem.is_given_too()
         notes = []
-        if disputed := {
-            path: names[each]
-            for path, each in zip(self.target.paths, targets, strict=True)
-            if len(names.get(each, ())) > 1
-        }:
-            path, several = next(iter(disputed.items()))
+        if disputed := [row for row, each in enumerate(targets) if len(names.get(each, ())) > 1]:
+            path, several = self.target.paths[disputed[0]], sorted(names[targets[disputed[0]]])
             notes.append(
                 f"{len(disputed):,} images of the target are labeled with several classes, which are not used: "
-                f"{path} with {' and '.join(sorted(several))}{', ...' * (len(disputed) > 1)}"
+                f"{path} with {' and '.join(several)}{', ...' * (len(disputed) > 1)}"
             )
         if n_of_pool := int(is_left_out[self.other_rows].sum()):
             notes.append(f"{n_of_pool:,} images of the pool are images of the target too, and are left out")
@@ -178,7 +179,7 @@ def make_problem(
 ) -> Problem:
     """Merge the pool; `labeled` are images of the target's own classes. Both may be missing.
 
-    With `has_labels` the labels of the target are sealed as truth, and a class is old if `labeled` has one of its name.
+    With `has_labels` the labels of the target become the truth, and a class is old if `labeled` has one of its name.
     The target of the problem never has labels.
     """
     own = [] if labeled is None else [labeled.named(OWN)]
@@ -190,8 +191,8 @@ def make_problem(
     if (target.labels == UNLABELED).any():
         raise DataError(
             f"{int((target.labels == UNLABELED).sum()):,} images of the target have no label",
-            expected="a label for each, to judge by",
-            advice="leave the judging out, or give a file with --truth",
+            expected="a label for each, to compute scores",
+            advice="leave out --target-has-labels, or give a file with --truth",
         )
     known = set() if labeled is None else set(labeled.classes.values())
     old = tuple(label for label, name in target.classes.items() if name in known)
@@ -203,10 +204,10 @@ def joined(sets: Sequence[ImageSet]) -> ImageSet | None:
     if len(sets) < 2:
         return sets[0] if sets else None
     images = ImageSet.concat(sets)
-    names = [name for each in sets for name in (each.classes.get(label) for label in each.labels.tolist())]
-    contents = images.content_ids(is_strict=False)
-    place = {pair: row for row, pair in reversed(list(enumerate(zip(contents, names, strict=True)))) if pair[0]}
-    rows = [row for row, pair in enumerate(zip(contents, names, strict=True)) if place.get(pair, row) == row]
+    names = [each.classes.get(label) for each in sets for label in each.labels.tolist()]
+    first: dict[tuple[str, str | None], int] = {}  # the first row of each content and class
+    pairs = enumerate(zip(images.content_ids(is_strict=False), names, strict=True))
+    rows = [row for row, pair in pairs if not pair[0] or first.setdefault(pair, row) == row]
     classes = sorted({name for name in names if name is not None})
     number = {name: label for label, name in enumerate(classes)}
     changed = {
@@ -225,6 +226,6 @@ def _readable(images: ImageSet, table: FeatureTable) -> ImageSet:
         raise DataError(
             f"{len(table):,} features for {len(images):,} readable images",
             expected="one each",
-            advice=f"delete {table.path}; it is computed again",
+            advice=f"delete {table.path}; it is recomputed",
         )
     return images.named_by(table.index["id"])

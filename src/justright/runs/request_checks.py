@@ -24,12 +24,8 @@ def check_request(spec: RunSpec, tensorboard: bool = False) -> None:
     selector = _selector(spec)
     if selector is not None:
         selector.check()
-        is_soft = (
-            isinstance(selector, BetaSelector)
-            and selector.threshold is None
-            and (selector.alpha, selector.beta) != (1, 1)
-        )
-        if spec.weighting == "hard" and is_soft:
+        beta = selector if isinstance(selector, BetaSelector) else None
+        if spec.weighting == "hard" and beta and beta.threshold is None and (beta.alpha, beta.beta) != (1, 1):
             raise JustrightError(
                 "--weighting hard with --selector beta, whose weights are between 0 and 1",
                 expected="weights of 0 or 1",
@@ -67,16 +63,14 @@ def check_problem(
             expected="--labeled, or another counter",
         )
     selector = _selector(spec)
-    is_by_target = isinstance(selector, BetaSelector) and selector.domain == "target"
-    is_clustered = is_by_target or isinstance(selector, ClusteredSelector)
-    if is_clustered and (spec.select_labeled or len(problem.other_rows)):
-        n_clusters = getattr(selector, "n_clusters", None)
-        if isinstance(n_clusters, int) and n_clusters > n_target:
-            raise DegenerateError(
-                f"{n_target:,} target images for {n_clusters:,} clusters of --selector {spec.selector}",
-                expected=f"at most {n_target:,}",
-                advice="a smaller --n-clusters or --k",
-            )
+    needs_clusters = isinstance(selector, ClusteredSelector) or getattr(selector, "domain", "") == "target"
+    n_clusters = getattr(selector, "n_clusters", None) or 0
+    if needs_clusters and n_clusters > n_target and (spec.select_labeled or len(problem.other_rows)):
+        raise DegenerateError(
+            f"{n_target:,} target images for {n_clusters:,} clusters of --selector {spec.selector}",
+            expected=f"at most {n_target:,}",
+            advice="a smaller --n-clusters or --k",
+        )
     if truth is not None:
         # a truth need not list unreadable images, and a run with more of them raises anyway
         expect_truth(truth, problem.target.table, own_names(problem), may_lack=max_bad)

@@ -11,6 +11,7 @@ import logging
 import math
 import platform
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
@@ -31,7 +32,6 @@ from justright.discovery.evidence import NAMES, ExpectedRight, expected_right
 from justright.discovery.joint import join
 from justright.discovery.methods import FIRST_PARTS, METHODS, is_trained
 from justright.discovery.predictions import UNCALIBRATED, Predictions
-from justright.evaluation import evaluate
 from justright.evaluation.files import copy_truth, expect_truth, read_judged
 from justright.features.table import FeatureTable
 from justright.runs.cluster_table import NAME as CLUSTERS
@@ -43,9 +43,9 @@ from justright.runs.owner import owned
 from justright.runs.problem import Problem
 from justright.runs.request_checks import check_problem, check_request, own_names
 from justright.runs.run_features import StoresAndCache, fingerprints, frozen_features
-from justright.runs.run_folder import DOUBTS, RunFolder
+from justright.runs.run_folder import DOUBTS, TRUTH, RunFolder
 from justright.runs.run_selection import RunSelection
-from justright.runs.source_checks import NAME, LeftOut, counts, summary, unreadable_files, write_left_out
+from justright.runs.source_checks import NAME, LeftOut, summary, unreadable_files, write_left_out
 from justright.runs.spec import RunSpec, config_of
 from justright.utils.context import current, notify
 from justright.utils.errors import DegenerateError, JustrightError
@@ -54,7 +54,7 @@ from justright.utils.fingerprint import is_made_with
 
 _log = logging.getLogger(__name__)
 
-MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")  # run.json says their versions
+PACKAGES = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")  # their versions are in run.json
 
 
 @dataclass(eq=False)
@@ -77,6 +77,7 @@ class Run:
         from justright.discovery.processes import Processes
 
         self.folder, self.config, self.processes = RunFolder(self.out), config_of(self.spec), Processes()
+        self.is_resumed = (self.out / "run.json").exists()
         self.work = Work.of(self.problem, self.spec, self.processes.n)
         self.costs = CostPlan(self.work, self.spec, self.backbone, self.out)
         self.seconds: dict[str, float] = {}
@@ -97,10 +98,8 @@ class Run:
         from justright.discovery.processes import torch_threads
 
         with owned(self.out) if self.processes.is_first and not is_owned else nullcontext():
-            n_threads = self.folder.about.get("threads") if (self.out / "run.json").exists() else None
-            with torch_threads(
-                n_threads if isinstance(n_threads, int) and n_threads > 0 else None, self.out
-            ) as self.n_threads:
+            n_threads = self.folder.about.get("threads") if self.is_resumed else None
+            with torch_threads(n_threads, self.out) as self.n_threads:
                 self._prepare()
                 self._announce(self.work)
                 return self._stages()
@@ -136,18 +135,16 @@ class Run:
         return RunFolder(self.out)
 
     def _prepare(self) -> None:
-        """Validate the request and start or resume the run in its folder."""
+        """Validate the request, and start or resume the run in its folder."""
         check_request(self.spec, self.tensorboard)
         check_problem(self.problem, self.spec, self.out, self.truth, self.max_bad)
-        self.plain_spec, self.is_resumed = self.spec.to_json(), (self.out / "run.json").exists()
-        images = self.problem.pool.images, self.problem.target
+        self.plain_spec, images = self.spec.to_json(), (self.problem.pool.images, self.problem.target)
         self.cache = StoresAndCache(self.spec.features, self.backbone, images if self.spec.features else ())
         if self.processes.is_first:
             remove_leftovers(self.out)
             self.costs.check_disk()
             if self.is_resumed:  # only now: a rejected request leaves the run finished
-                has_truth = self.truth is not None or self.problem.truth is not None
-                self.folder.begin_again(has_truth)
+                self.folder.begin_again(has_truth=self.truth is not None or self.problem.truth is not None)
                 self.folder = RunFolder(self.out)  # without the hashes of the finished run
             else:
                 about = {"spec": self.plain_spec, "request": self.request, "threads": self.n_threads}
@@ -228,9 +225,8 @@ class Run:
         doubt: dict[str, float] = {}
         if self.spec.n_target is not None:
             doubt["below"] = max(0.0, math.log(self.estimate["n_categories"] / n_target))
-        if self.estimate["interval"] is not None:
-            low, high = self.estimate["interval"]
-            doubt["k_width"] = math.log(high / low)
+        if (interval := self.estimate["interval"]) is not None:
+            doubt["k_width"] = math.log(interval[1] / interval[0])
         return doubt
 
     def _learn(self, weight: np.ndarray, n_target: int, features: Sequence[np.ndarray]) -> tuple[Sequence[Any], int]:
@@ -319,19 +315,17 @@ class Run:
 
     def _evaluate(self, predictions: Predictions, simple: Mapping[str, np.ndarray] | None) -> None:
         """Score the predictions and the simple methods, if the truth is known. Only here its labels are read."""
-        own, known = own_names(self.problem), [each.name for each in predictions.categories if each.kind == "known"]
-        truth, kept_truth = self._truth(), self.out / "truth.parquet"
+        truth, kept_truth = self._truth(), self.out / TRUTH
         if truth is None:
             return
+        own, known = own_names(self.problem), [each.name for each in predictions.categories if each.kind == "known"]
         table = truth if isinstance(truth, Path) else truth.table()
         judged = read_judged(predictions.table(), table, own, may_list_more=True, known_classes=known)
         if self.truth is not None:
             copy_truth(self.truth, kept_truth, own)
         elif not isinstance(truth, Path):
             truth.save(kept_truth)
-        sides = judged.y_true, judged.y_pred, judged.is_old
-        scores = evaluate(*sides, has_kept_labels=judged.has_kept_labels, called=judged.called)
-        scores.save(self.out / "scores.json")
+        judged.scores().save(self.out / "scores.json")
         if self.check is not None and simple is not None:
             self.check = replace(self.check, baselines=baseline_scores(simple, known, judged))
         elif self.check is not None:
@@ -350,7 +344,7 @@ class Run:
                 "command": self.request.get("command", ""),
                 **{name: getattr(spec, name) for name in ("method", "selector", "pool_role", "seed", "scale")},
                 "notes": self.notes,
-                "left_out": counts(self.left_out),
+                "left_out": Counter(each.reason for each in self.left_out),
                 "check": None if self.check is None else self.check.to_json(spec.method),
                 "selector_params": self.selector_params,
                 "n_target": n_target,
@@ -362,7 +356,7 @@ class Run:
                 "expected_right": None if self.expected is None else asdict(self.expected),
                 "backbone": {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint},
                 "config": json.loads(json.dumps(asdict(method.config_))),
-                "versions": {"python": platform.python_version(), **{name: version(name) for name in MADE_BY}},
+                "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
                 "fingerprints": prints,
                 "seconds": self.seconds,
             }

@@ -114,7 +114,7 @@ def frozen_features(
         advice = f"another --out, or delete {path.parent} to start again"
         raise StoreMismatchError(error.problem, expected=expected, advice=advice) from error
     except DamagedStoreError as error:
-        raise DamagedStoreError(error.problem, advice=f"delete {path}; it is computed again") from error
+        raise DamagedStoreError(error.problem, advice=f"delete {path}; it is recomputed") from error
 
 
 def _empty_store(images: ImageSet, backbone: Any, path: Path) -> FeatureTable:

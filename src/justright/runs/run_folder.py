@@ -64,19 +64,19 @@ _log = logging.getLogger(__name__)
 FORMAT = "justright run 1"
 DOUBTS = "doubts.json"
 CONTENT_ID = "^[0-9a-f]{32}$"
-REMADE = (  # what a run that is started again computes again
+RECOMPUTED = (  # files that a run computes again if it is started again
     "target.parquet", "pool.parquet", "left_out.csv", "weights.parquet", "weights.classes.parquet", "count.json",
     "diagnosis.json", "tuned.npy", "predictions.parquet", "predictions.csv", CLUSTERS, DOUBTS, "scores.json",
     "model.json", "model.safetensors", "metrics.jsonl",
 )  # fmt: skip
 TRUTH = "truth.parquet"  # rewritten only if the labels are given again
-# what it does not compute again; the headers of the features stand for all their files
+# files that it does not compute again; the header of a feature store has the hashes of its other files
 KEPT = (TRUTH, "pool.features/store.json", "target.features/store.json")
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A run on disk. Every property reads one file; `path / name` is where it lies."""
+    """A run on disk. Every property reads one file of the folder `path`."""
 
     path: Path
 
@@ -97,16 +97,14 @@ class RunFolder:
                 expected=f'a folder with run.json of "{FORMAT}"',
                 advice="justright discover --out makes one",
             )
-        if "asked" in about:  # runs of earlier versions
-            about["request"] = about.pop("asked")
         return about
 
     def save_about(self, about: dict[str, Any]) -> None:
         """Write run.json; if the run is finished, with the hash of each file."""
         about = {name: value for name, value in about.items() if name != "files"}
         if about.get("is_finished"):
-            there = [name for name in (*REMADE, *KEPT) if (self.path / name).is_file()]
-            about["files"] = {name: hash_file(self.path / name) for name in there}
+            names = [name for name in (*RECOMPUTED, *KEPT) if (self.path / name).is_file()]
+            about["files"] = {name: hash_file(self.path / name) for name in names}
         self.save_json("run.json", {"format": FORMAT} | about)
 
     def save_json(self, name: str, value: dict[str, Any]) -> None:
@@ -114,7 +112,7 @@ class RunFolder:
         write_json(self.path / name, signed(value))
 
     def begin_again(self, has_truth: bool = False) -> None:
-        """Mark a finished run as unfinished. Warns of damaged files that are recomputed, raises for others.
+        """Mark a finished run as unfinished. Warns of damaged files that are recomputed, and raises for others.
 
         Parameters:
             has_truth: the labels of the target were given again.
@@ -123,7 +121,7 @@ class RunFolder:
             if self._is_unchanged(name):
                 continue
             path = self.path / name
-            if name not in REMADE and not (name == TRUTH and has_truth):
+            if name not in RECOMPUTED and not (name == TRUTH and has_truth):
                 raise DataError(
                     f"{path} is missing or not what the run finished with",
                     advice="restore it from a copy, or use another --out: a run does not recompute it",
@@ -173,12 +171,11 @@ class RunFolder:
     @cached_property
     def predictions(self) -> Predictions:
         """A category for every target image, in the order of `target`."""
-        found = Predictions.open(self._checked("predictions.parquet"))
-        if len(found) != len(self.target):
-            raise DataError(
-                f"{self.path} predicts {len(found):,} images", expected=f"{len(self.target):,}, as in target.parquet"
-            )
-        return found
+        predictions = Predictions.open(self._checked("predictions.parquet"))
+        if len(predictions) != len(self.target):
+            problem = f"{self.path} predicts {len(predictions):,} images"
+            raise DataError(problem, expected=f"{len(self.target):,}, as in target.parquet")
+        return predictions
 
     @property
     def expected(self) -> ExpectedRight | None:
@@ -200,24 +197,24 @@ class RunFolder:
         named = zip(_contents(images), images.table["class_name"].to_pylist(), strict=True)
         return {content: name for content, name in named if content}
 
-    def with_own_answers(self, found: Predictions, images: ImageSet) -> Predictions:
-        """Predictions of a model, but with the category and confidence that the run gave to images of its target.
+    def with_own_answers(self, new: Predictions, images: ImageSet) -> Predictions:
+        """Predictions of the model, with the category and confidence of the run for images of its target.
 
         A tree of clusters (CMS) or a vote of seeds may differ from the model, which judges each image by itself. Images
-        are recognized by their content.
+        are compared by content.
         """
         try:
             before, target = self.predictions, self.target
         except DataError:  # a model that was copied without the rest of its run
-            return found
-        seen = {content: row for row, content in enumerate(_contents(target)) if content}
+            return new
+        row_of = {content: row for row, content in enumerate(_contents(target)) if content}
         content_of = dict(zip(images.paths, images.content_ids(is_strict=False), strict=True))
-        rows = np.array([seen.get(content_of[path], -1) for path in found.index["path"].to_pylist()], dtype=np.int64)
-        is_seen = (rows >= 0) & ~found.is_given
+        rows = np.array([row_of.get(content_of[path], -1) for path in new.index["path"].to_pylist()], dtype=np.int64)
+        is_in_run = (rows >= 0) & ~new.is_given
         return replace(
-            found,
-            cluster=np.where(is_seen, before.cluster[rows], found.cluster),
-            confidence=np.where(is_seen, before.confidence[rows], found.confidence),
+            new,
+            cluster=np.where(is_in_run, before.cluster[rows], new.cluster),
+            confidence=np.where(is_in_run, before.confidence[rows], new.confidence),
         )
 
     @cached_property
@@ -229,18 +226,16 @@ class RunFolder:
             if features.ndim != 2 or not np.issubdtype(features.dtype, np.floating):
                 raise ValueError(f"an array of {features.dtype} with the shape {features.shape}")
         except (OSError, ValueError, EOFError) as error:
-            raise DataError(f"{path} cannot be read: {error}", advice="run discover again; it computes it") from error
+            raise DataError(f"{path} cannot be read: {error}", advice="run discover again to recompute it") from error
         return features
 
     @cached_property
     def frozen(self) -> tuple[FeatureTable, FeatureTable] | None:
         """Features of pool and target before training."""
-        paths = [self.path / f"{part}.features" for part in ("pool", "target")]
-        if not all(path.is_dir() for path in paths):
+        if not all((self.path / name).is_dir() for name in ("pool.features", "target.features")):
             return None
-        for path in paths:
-            self._checked(f"{path.name}/store.json")
-        return FeatureTable.open(paths[0]), FeatureTable.open(paths[1])
+        pool, target = (self._checked(f"{part}.features/store.json").parent for part in ("pool", "target"))
+        return FeatureTable.open(pool), FeatureTable.open(target)
 
     @cached_property
     def selection(self) -> Selection | None:
@@ -309,9 +304,9 @@ class RunFolder:
         return frozenset(name.removeprefix(f"{OWN}/") for dataset, name in pairs if dataset == OWN)
 
     def judged(self, truth: Path) -> JudgedPredictions:
-        """The clusters beside a truth, which needs only paths and class names; it may list images that were left out.
+        """The clusters and the truth, a file that needs only paths and class names and may list further images.
 
-        Classes are old where they were labeled, and have kept their labels where they are known classes of the result.
+        Classes are old if they were labeled, and have kept their labels if they are known classes of the result.
         """
         known = [category.name for category in self.predictions.categories if category.kind == "known"]
         return read_judged(self._checked("predictions.parquet"), truth, self.own_classes, True, known)

@@ -73,12 +73,12 @@ class RunSelection:
     def _fitted(
         self, name: str, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int
     ) -> tuple[str, Selector]:
-        """The fitted selector; `OwnSelector` if it drops the whole pool and there are own labels."""
+        """The fitted selector and its name; `OwnSelector` if it drops the whole pool and there are own labels."""
         params = dict(self.spec.selector_params)
         if isinstance(counter := params.get("n_clusters"), str):  # the name of a counter, for the selection only
             tables = counted_tables(self.problem, pool, target)
-            given = *tables, self.problem.own_classes, self.spec.seed
-            params["n_clusters"] = fitted_counter(counter, *given).n_categories_
+            fitted = fitted_counter(counter, *tables, self.problem.own_classes, self.spec.seed)
+            params["n_clusters"] = fitted.n_categories_
         selector = selector_of(name, params, self.spec.seed, n_target)
         try:
             selector.fit_stream(merged, row_shards(target.features), engine=current().engine or in_process, quiet=True)
@@ -93,9 +93,9 @@ class RunSelection:
     def _diagnosis(
         self, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int
     ) -> dict[str, Any]:
-        """The selector chosen by a diagnosis and its reason, cached in diagnosis.json."""
-        folder, prints = RunFolder(self.folder), fingerprints(pool, target)
-        made_with = prints | {"seed": self.spec.seed, "n_target": n_target}
+        """The selector that a diagnosis recommends, and why; cached in diagnosis.json."""
+        folder = RunFolder(self.folder)
+        made_with = fingerprints(pool, target) | {"seed": self.spec.seed, "n_target": n_target}
         cached = folder.diagnosis
         if cached is not None and is_made_with(cached, made_with) and cached.get("winner") in SELECTORS:
             return cached
@@ -103,10 +103,10 @@ class RunSelection:
         own = np.asarray(pool.features[:n_own]), pool.labels[:n_own]
         others = np.asarray(merged.features), merged.labels
         try:
-            found = diagnose(own, others, target.features, n_target, seed=self.spec.seed).to_json()
+            diagnosis = diagnose(own, others, target.features, n_target, seed=self.spec.seed).to_json()
         except DegenerateError as error:
-            why = f"Take {FALLBACK}, because the diagnosis is not possible: {error.problem}"
-            found = {"winner": FALLBACK, "verdict": why}
-        found |= {"made_with": made_with}
-        folder.save_json("diagnosis.json", found)
-        return found
+            verdict = f"Take {FALLBACK}, because the diagnosis is not possible: {error.problem}"
+            diagnosis = {"winner": FALLBACK, "verdict": verdict}
+        diagnosis |= {"made_with": made_with}
+        folder.save_json("diagnosis.json", diagnosis)
+        return diagnosis

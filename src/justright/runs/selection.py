@@ -122,10 +122,10 @@ def merge_tables(tables: Sequence[FeatureTable]) -> FeaturePool:
         own = np.zeros(len(table), dtype=np.int64)
         for number, dataset in enumerate(datasets):
             rows = np.flatnonzero(dataset_of_row == number)
-            found, first, position = np.unique(table.labels[rows], return_index=True, return_inverse=True)
+            classes, first, position = np.unique(table.labels[rows], return_index=True, return_inverse=True)
             names = table.index["class_name"].take(pa.array(rows[first])).to_pylist()
             own[rows] = len(origins) + position
-            for label, name in zip(found.tolist(), names, strict=True):
+            for label, name in zip(classes.tolist(), names, strict=True):
                 # classes of an extracted pool are named dataset/class already
                 origins.append(Origin(dataset, label, nfc(name or str(label)).removeprefix(f"{dataset}/")))
         labels.append(own)
@@ -209,10 +209,10 @@ class Selection:
 
     def source_rows(self) -> list[dict[str, Any]]:
         """One row per data set in the order of the pool, and one for all: the kept share and the similarity."""
-        of_class = np.array(self.classes["dataset"].to_pylist(), dtype=object)
-        parts = {dataset: of_class == dataset for dataset in dict.fromkeys(of_class.tolist())}
+        datasets = np.array(self.classes["dataset"].to_pylist(), dtype=object)
+        parts = {dataset: datasets == dataset for dataset in dict.fromkeys(datasets.tolist())}
         if len(parts) > 1:
-            parts["all"] = np.ones(len(of_class), dtype=bool)
+            parts["all"] = np.ones(len(datasets), dtype=bool)
         return [{"dataset": dataset} | self._summary_of(is_member) for dataset, is_member in parts.items()]
 
     def source_columns(self) -> list[str]:
@@ -226,18 +226,19 @@ class Selection:
     def source_cells(self) -> list[tuple[object, ...]]:
         """The rows under `source_columns`."""
         n = len(self.source_columns())
-        return [(dataset_title(name), *rest)[:n] for name, *rest in (row.values() for row in self.source_rows())]
+        rows = [list(row.values()) for row in self.source_rows()]
+        return [(dataset_title(name), *rest)[:n] for name, *rest in rows]
 
     def _summary_of(self, is_member: Bool[Array, " classes"]) -> dict[str, Any]:
-        of_class, of_image = self.weights, self.images["label"].to_numpy()
-        weight = self.sample_weight[is_member[np.searchsorted(of_class.classes, of_image)]]
+        weights, labels = self.weights, self.images["label"].to_numpy()
+        weight = self.sample_weight[is_member[np.searchsorted(weights.classes, labels)]]
         ends: list[float | None] = [None, None, None]
-        if of_class.measure:
-            ends = np.quantile(of_class.columns[of_class.measure][is_member], [0, 0.5, 1]).tolist()
-        closest, median, farthest = ends if of_class.measure == "distance" else ends[::-1]
+        if weights.measure:
+            ends = np.quantile(weights.columns[weights.measure][is_member], [0, 0.5, 1]).tolist()
+        closest, median, farthest = ends if weights.measure == "distance" else ends[::-1]
         return {
             "n_classes": int(is_member.sum()),
-            "n_kept_classes": int((of_class.weight[is_member] > 0).sum()),
+            "n_kept_classes": int((weights.weight[is_member] > 0).sum()),
             "n_images": len(weight),
             "n_kept_images": int((weight > 0).sum()),
             "mean_weight": float(weight.mean()),
@@ -248,10 +249,10 @@ class Selection:
 
     def summary(self) -> str:
         """The result in one line."""
-        of_class, of_image = self.weights.weight, self.sample_weight
+        classes, images = self.weights.weight, self.sample_weight
         return (
-            f"{self.name}: {int((of_class > 0).sum()):,} of {len(of_class):,} classes and "
-            f"{int((of_image > 0).sum()):,} of {len(of_image):,} images kept, mean weight {of_image.mean():.3g}"
+            f"{self.name}: {int((classes > 0).sum()):,} of {len(classes):,} classes and "
+            f"{int((images > 0).sum()):,} of {len(images):,} images kept, mean weight {images.mean():.3g}"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -6,14 +6,14 @@ import csv
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from justright.data import ImageSet, Pool
-from justright.data.audit import ALIKE, comparable_name, location
+from justright.data.audit import ALIKE, Side, comparable_name, location
 from justright.data.columns import look_alikes
 from justright.data.decoding import HEIF_EXTRA
 from justright.data.folder import is_image_name, unrecognized, why_unrecognized
@@ -23,7 +23,6 @@ from justright.features.table import FeatureTable
 from justright.utils.errors import BadKind, DataError
 from justright.utils.files import replacing
 
-Side = Literal["labeled", "pool", "target"]
 NAME = "left_out.csv"
 COPY, NOT_RECOGNISED, NO_HEIF = "copy", "not_recognised", BadKind.NO_HEIF.code
 N_SHOWN = 3
@@ -46,18 +45,15 @@ class LeftOut(NamedTuple):
 
 def left_out_by_name(labeled: Sequence[str], pool: Sequence[str], target: Sequence[str]) -> list[LeftOut]:
     """Files of all sources that are skipped because of their names."""
+    files = []
     sides: dict[Side, Sequence[str]] = {"labeled": labeled, "pool": pool, "target": target}
-    return [
-        LeftOut(
-            location(f"folder:{Path(source).absolute()}", name),
-            side,
-            NO_HEIF if is_image_name(name) else NOT_RECOGNISED,
-            why_unrecognized(name),
-        )
-        for side, sources in sides.items()
-        for source in sources
-        for name in unrecognized(source)
-    ]
+    for side, sources in sides.items():
+        for source in sources:
+            for name in unrecognized(source):
+                path = location(f"folder:{Path(source).absolute()}", name)
+                reason = NO_HEIF if is_image_name(name) else NOT_RECOGNISED
+                files.append(LeftOut(path, side, reason, why_unrecognized(name)))
+    return files
 
 
 def unreadable_files(images: ImageSet, table: FeatureTable, is_target: bool) -> list[LeftOut]:
@@ -86,20 +82,17 @@ def _side(dataset: str, is_target: bool = False) -> Side:
     return "target" if is_target else "labeled" if dataset == OWN else "pool"
 
 
-def counts(files: Iterable[LeftOut]) -> dict[str, int]:
-    """Number of skipped files for each reason."""
-    return dict(Counter(each.reason for each in files))
-
-
 def summary(files: Sequence[LeftOut]) -> str:
     """The number of skipped files with reasons and the first names; "" if there are none."""
     if not files:
         return ""
     parts = []
     for group, words in GROUPS.items():
-        if own := [each for each in files if (each.reason if each.reason in GROUPS else "unreadable") == group]:
-            names = [printable(Path(each.path).name) for each in own[:N_SHOWN]] + ["..."] * (len(own) > N_SHOWN)
-            parts.append(f"{len(own):,} {words} ({', '.join(names)})")
+        members = [each for each in files if (each.reason if each.reason in GROUPS else "unreadable") == group]
+        if members:
+            names = [printable(Path(each.path).name) for each in members[:N_SHOWN]]
+            more = ", ..." if len(members) > N_SHOWN else ""
+            parts.append(f"{len(members):,} {words} ({', '.join(names)}{more})")
     n = len(files)
     return f"{n:,} file{' was' if n == 1 else 's were'} skipped: {'; '.join(parts)}"
 

@@ -18,7 +18,7 @@ from justright.utils.hashing import hash_file
 from justright.utils.remote import Place
 from justright.utils.settings import flat
 
-AUTO = "auto"  # a selector, device, network or scale that is chosen for the person
+AUTO = "auto"  # the selector, device, network or scale is chosen automatically
 Scale = Literal["paper", "full", "small"]
 # paper: as the scripts of a publication run it; full: the same with stored views; small: lighter settings for a CPU
 SCALES: tuple[str, ...] = get_args(Scale)
@@ -27,7 +27,7 @@ Answer = Literal["joint", "method"]
 ANSWERS: tuple[str, ...] = get_args(Answer)
 """Where categories come from: the method together with clusters of its features, or the method alone, as published."""
 
-# settings that `justright discover` has an option for
+# settings with an option of `justright discover`
 OWN_OPTIONS = {"n_epochs": "--epochs", "minutes": "--minutes", "held_out_share": "--held-out"}
 
 
@@ -40,21 +40,21 @@ class RunSpec:
     selector_params: Mapping[str, Any] = field(default_factory=dict)  # what differs from the defaults of the selector
     weights: Path | None = None  # a file of weights, in place of a selector
     select_labeled: bool = False  # weigh the target's own classes as well, which otherwise keep the weight 1
-    n_resamples: int = 10  # how often the selection is repeated on resamples, to tell how stable it is; 0 for never
+    n_resamples: int = 10  # resamples on which the selection is repeated to measure its stability; 0 for none
     weighting: str = "auto"  # how weights act in training, one of `WEIGHTINGS`
     method: str = "simgcd"  # one of `METHODS`
     scale: Scale = "full"  # defaults of the method, those of its scripts (`Config.exact`), or lighter (`Config.small`)
     settings: Mapping[str, Any] = field(default_factory=dict)  # what differs from these defaults
     backbone: str = "dinov2_vitb14"  # the network that gives the features
-    checkpoint: Path | None = None  # of the network, where it is not looked for by name
+    checkpoint: Path | None = None  # of the network; None to look for it by name
     img_size: int | None = None
     device: str = "cpu"
-    features: tuple[Place, ...] = ()  # stores that hold the features of the images already
+    features: tuple[Place, ...] = ()  # stores with features of the images
     n_target: int | None = None  # K, the number of categories in the target; None estimates it
     counter: str = BEST  # what estimates K, one of `COUNTERS`
     seed: int = 0  # same seed, same result
-    n_seeds: int = 1  # train with so many seeds from this one on; together they give one answer
-    answer: Answer = "method"  # where categories come from; the default of the command is joint
+    n_seeds: int = 1  # number of seeds, from this one on; their trainings give one answer together
+    answer: Answer = "method"  # where categories come from; the command line has the default joint
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON; files by their content, so that they may be moved."""

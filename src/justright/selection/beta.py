@@ -262,14 +262,12 @@ def similarity_to_target(
     centroids: Float[Array, "n dim"], target: TargetFeatures, reduction: str | float
 ) -> Float[Array, " n"]:
     """The cosine of each centroid to the farthest image ("min"), the nearest ("max"), or a quantile over all."""
+    if reduction == "median":
+        reduction = 0.5
     parts = target.each(partial(_of_shard, centroids, reduction))
     if reduction in EXTREMES:
         return reduce(EXTREMES[reduction][1], parts)
-    return reduce(CosineQuantile.merge, parts, CosineQuantile(centroids, _quantile(reduction))).similarity()
-
-
-def _quantile(reduction: str | float) -> float:
-    return 0.5 if reduction == "median" else float(reduction)
+    return reduce(CosineQuantile.merge, parts, CosineQuantile(centroids, float(reduction))).similarity()
 
 
 def _of_shard(centroids: Float[Array, "n dim"], reduction: str | float, item: TargetItem) -> Any:
@@ -277,4 +275,4 @@ def _of_shard(centroids: Float[Array, "n dim"], reduction: str | float, item: Ta
     batch = target_batch(item, centroids.shape[1])
     if reduction in EXTREMES:
         return EXTREMES[reduction][0](centroids, batch)
-    return CosineQuantile(centroids, _quantile(reduction)).update(batch)
+    return CosineQuantile(centroids, float(reduction)).update(batch)

@@ -69,8 +69,9 @@ class BinsSelector(ClusteredSelector):
             raise NothingSelectedError(self._nothing_left(), expected=expected, advice=ADVICE)
         reason = [self._reason(place, kept) for place, kept in enumerate(is_kept.tolist())]
         columns = {"distance": self.class_distance_, "bin": self.bin_}
-        found = {"threshold": self.threshold_}
-        return ClassWeights(classes.classes, is_kept.astype(np.float64), reason, columns, found)
+        return ClassWeights(
+            classes.classes, is_kept.astype(np.float64), reason, columns, found={"threshold": self.threshold_}
+        )
 
     def plot(self, weights: ClassWeights) -> SelectionPlot:
         """Classes by distance, the threshold and the bins."""

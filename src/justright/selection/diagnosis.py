@@ -1,4 +1,4 @@
-"""Does the pool help? A rehearsal on hidden classes of the target's own labels, without any target label."""
+"""Does the pool help? A test on hidden classes of the target's own labels, without any label of the target."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWN, EVERYTHING = "own", "none"  # the two selectors that are compared
 TITLES = {OWN: "own (no pool)", EVERYTHING: "none (the whole pool)"}
 CAVEAT = (
     "Linear discriminants replace a trained network, and hidden classes of your own replace unknown ones. "
-    "Only whether to use the pool is compared: a rehearsal cannot tell which selection of it is best."
+    "Only whether to use the pool is tested: such a test cannot tell which selection from it is best."
 )
 AHEAD = 7 / 8  # the pool is used unless own labels alone are better in this share of the draws: less is mostly luck
 N_DRAWS = 16
@@ -83,7 +83,7 @@ def diagnose(
     n_draws: int = N_DRAWS,
     seed: int = 0,
 ) -> Diagnosis:
-    """Rehearse discovery without the pool and with all of it, on problems whose answer is known.
+    """Test discovery without the pool and with all of it, on problems whose answer is known.
 
     In each draw half of the target's own labeled classes are hidden (`hide_classes`). Linear discriminants of the
     remaining labels and of the pool replace training; then semi-supervised k-means with `n_categories` clusters over
@@ -112,14 +112,14 @@ def diagnose(
         known = hide_classes(y, generator(seed, "hidden classes", number))
         is_seen = known != UNLABELED
         given = np.concatenate([known, np.full(len(rows), UNLABELED)])
-        for name, found in scores.items():
+        for name, accuracies in scores.items():
             share = POOL_SHARE if name == EVERYTHING else 0.0
             weight = np.concatenate([is_seen / is_seen.sum(), np.full(len(pool_y), share / len(pool_y))])
             labels = np.concatenate([2 * known, 2 * pool_y + 1])  # own and pool classes may have equal numbers
             seen = discriminant_features(np.concatenate([x, pool_x]), labels, everything, weight)
             kmeans = SemiSupKMeans(max(n_categories, n_classes), n_init=N_INIT, seed=seed + number)
             clusters = np.asarray(kmeans.fit(seen, given).labels_)[: len(y)]
-            found.append(match_counts(Counts.of(y[~is_seen], clusters[~is_seen])).accuracy)
+            accuracies.append(match_counts(Counts.of(y[~is_seen], clusters[~is_seen])).accuracy)
     return Diagnosis.of(np.array(scores[OWN]), np.array(scores[EVERYTHING]), n_classes)
 
 
