@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -28,18 +29,9 @@ MOST_REVIEWERS, MOST_PLACES = 3, 3  # longer lists are shortened to keep the pag
 DONE = {"keep": "kept", "reject": "rejected"}
 
 
-@dataclass(frozen=True)
-class Neighbors:
-    """The nearest categories, which help to name one; None without features or others."""
-
-    known: tuple[str, float] | None = None  # the known class with the nearest centroid, other than itself; the cosine
-    cluster: tuple[str, float] | None = None  # the same among discovered clusters
-    apart: float | None = None  # mean cosine of its images to its own centroid, less that to the nearest other one
-
-
 @dataclass(frozen=True, eq=False)
 class ClusterView:
-    """A category with its images."""
+    """A category with its images. What is near is None without features or other categories."""
 
     number: int  # of the category in the predictions
     category: Category  # its name and kind
@@ -47,8 +39,10 @@ class ClusterView:
     n_neither: int  # number of images unlike all categories
     purity: float | None  # mean confidence of its predicted images; None if there are none
     n_likely_wrong: float  # expected number of wrong images: the sum of 1 - confidence
-    near: Neighbors = Neighbors()
     doubt: Doubt | None = None
+    near_known: tuple[str, float] | None = None  # the known class with the nearest centroid, other than itself; cosine
+    near_cluster: tuple[str, float] | None = None  # the same among discovered clusters
+    apart: float | None = None  # mean cosine of its images to its own centroid, less that to the nearest other one
 
     @property
     def n_images(self) -> int:
@@ -69,52 +63,58 @@ def describe_clusters(
 
     Without features, images are ordered by confidence, and neighbors are unknown.
     """
-    centrality = predictions.confidence.astype(np.float64)
-    near: dict[int, Neighbors] = {}
-    if features is not None and len(predictions):
-        sums, of_directions = ClassSums().update(features, predictions.cluster), ClassSums()
-        unit = unit_rows(sums.centroids())
-        place, cosines = np.searchsorted(sums.classes, predictions.cluster), []
-        for block in row_chunks(features):  # one block in memory at a time
-            own, place = place[: len(block)], place[len(block) :]
-            rows = unit_rows(block)
-            of_directions.update(rows, own)
-            cosines.append(np.einsum("id,id->i", rows, unit[own]))
-        centrality = np.concatenate(cosines)
-        categories = [predictions.categories[cluster] for cluster in sums.classes.tolist()]
-        neighbors = _neighbors(categories, unit, of_directions.centroids())
-        near = dict(zip(sums.classes.tolist(), neighbors, strict=True))
+    if features is None or not len(predictions):
+        centrality, near = predictions.confidence.astype(np.float64), {}
+    else:
+        centrality, near = _compare(predictions, features)
     by_cluster = np.split(np.lexsort((-centrality, predictions.cluster)), np.cumsum(predictions.sizes))
     # "belongs with" is not shown: it was right in 4 of 22 judged cases
-    views, by_category = [], {doubt.category: doubt for doubt in doubts if doubt.other is None}
+    two_kinds = {doubt.category: doubt for doubt in doubts if doubt.other is None}
+    views = []
     for number, (category, rows) in enumerate(zip(predictions.categories, by_cluster[:-1], strict=True)):
         if len(rows):
             is_neither, is_open = predictions.is_neither[rows], ~predictions.is_given[rows]
-            purity = float(predictions.purity[number]) if is_open.any() else None
-            wrong = float((1 - predictions.confidence[rows[is_open]]).sum())
-            about = near.get(number, Neighbors()), by_category.get(number)
-            views.append(ClusterView(number, category, rows[~is_neither], int(is_neither.sum()), purity, wrong, *about))
+            views.append(
+                ClusterView(
+                    number,
+                    category,
+                    rows[~is_neither],
+                    n_neither=int(is_neither.sum()),
+                    purity=float(predictions.purity[number]) if is_open.any() else None,
+                    n_likely_wrong=float((1 - predictions.confidence[rows[is_open]]).sum()),
+                    doubt=two_kinds.get(number),
+                    **near.get(number, {}),
+                )
+            )
     return sorted(views, key=lambda view: -view.n_likely_wrong)
 
 
-def _neighbors(
-    categories: Sequence[Category], unit: Float[Array, "clusters dim"], mean_direction: Float[Array, "clusters dim"]
-) -> list[Neighbors]:
-    """Compute the neighbors of each category from unit centroids and mean unit features."""
+def _compare(
+    predictions: Predictions, features: Float[Array, "target dim"]
+) -> tuple[Float[Array, " target"], dict[int, dict[str, Any]]]:
+    """The cosine of each image to the centroid of its category; for each category what a `ClusterView` has as near."""
+    sums, of_directions = ClassSums().update(features, predictions.cluster), ClassSums()
+    unit = unit_rows(sums.centroids())
+    place, cosines = np.searchsorted(sums.classes, predictions.cluster), []
+    for block in row_chunks(features):  # one block in memory at a time
+        own, place = place[: len(block)], place[len(block) :]
+        rows = unit_rows(block)
+        of_directions.update(rows, own)
+        cosines.append(np.einsum("id,id->i", rows, unit[own]))
+    mean_direction = of_directions.centroids()
+    categories = [predictions.categories[number] for number in sums.classes.tolist()]
     is_known = np.array([category.kind == "known" for category in categories])
-    neighbors = []
-    for place in range(len(unit)):  # row by row: all pairs of many thousands would not fit into memory
+    near: dict[int, dict[str, Any]] = {}
+    for place, number in enumerate(sums.classes.tolist()):  # all pairs of many thousands would not fit into memory
         is_other = np.arange(len(unit)) != place
         cosine = unit @ unit[place]
         of_images = unit @ mean_direction[place]  # the mean of cosines is the product with the mean direction
-        apart = float(of_images[place] - of_images[is_other].max()) if is_other.any() else None
-        nearest: dict[str, tuple[str, float]] = {}
-        for name, side in (("known", is_known), ("cluster", ~is_known)):
+        near[number] = {"apart": float(of_images[place] - of_images[is_other].max())} if is_other.any() else {}
+        for name, side in (("near_known", is_known), ("near_cluster", ~is_known)):
             if len(places := np.flatnonzero(is_other & side)):
                 best = places[cosine[places].argmax()]
-                nearest[name] = categories[best].name, float(cosine[best])
-        neighbors.append(Neighbors(**nearest, apart=apart))
-    return neighbors
+                near[number][name] = categories[best].name, float(cosine[best])
+    return np.concatenate(cosines), near
 
 
 def target_features(run: RunFolder) -> tuple[Float[Array, "target dim"] | None, str]:
@@ -134,20 +134,15 @@ def cluster_cards(
     is_calibrated: bool = False,
 ) -> Values:
     """Cards of discovered clusters and known classes, and images unlike all categories, in the order of the views."""
-    groups = {kind: [view for view in views if view.category.kind == kind] for kind in ("discovered", "known")}
-    shares = {"discovered": len(groups["discovered"]) / max(len(views), 1), "known": 1.0}
-    cards = {
-        kind: {
-            "cards": _cards(group, page_images, shares[kind], review, is_calibrated) if group else None,
-            "n_clusters": len(group),
-        }
-        for kind, group in groups.items()
-    }
+    new, known = ([view for view in views if view.category.kind == kind] for kind in ("discovered", "known"))
+    share = len(new) / max(len(views), 1)
+    discovered = _cards(new, page_images, share, review, is_calibrated) if new else None
     neither = np.flatnonzero(predictions.is_neither)
     least_sure = neither[np.argsort(predictions.confidence[neither], kind="stable")][:N_NEITHER]
     order = SheetOrder(least_sure, LAYOUTS[0][2], 8, "images unlike all categories")
     return {
-        **cards,
+        "discovered": discovered,
+        "known": _cards(known, page_images, 1.0, review, is_calibrated) if known else None,
         "is_calibrated": is_calibrated,
         "has_doubts": any(view.doubt for view in views),
         "n_empty": len(predictions.categories) - len(views),
@@ -157,9 +152,24 @@ def cluster_cards(
     }
 
 
+def largest_clusters(
+    views: Sequence[ClusterView], page_images: PageImages, n: int, n_images: int, pixels: int, columns: int
+) -> Values:
+    """The largest new clusters: typical images, name, size, expected purity and nearest categories of each."""
+    new = [view for view in views if view.category.kind == "discovered"]
+    largest = sorted(new, key=lambda view: -view.n_images)[:n]
+    alts = [f"typical images of {short(view.category.name, LONGEST_ALT)}" for view in largest]
+    orders = [SheetOrder(view.rows[:n_images], pixels, columns, alt) for view, alt in zip(largest, alts, strict=True)]
+    clusters = [
+        (picture, Name(view.category.name), view.n_images, view.purity, nearest_words(view))
+        for view, picture in zip(largest, page_images.sheets(orders), strict=True)
+    ]
+    return {"largest": clusters, "n_new": len(new)}
+
+
 def nearest_words(view: ClusterView) -> Words:
     """The nearest known class and the nearest other cluster, with their cosines."""
-    sides = ((view.near.known, "known class "), (view.near.cluster, "new cluster "))
+    sides = ((view.near_known, "known class "), (view.near_cluster, "new cluster "))
     return join(", ", [(kind, Name(side[0]), f" {side[1]:.2f}") for side, kind in sides if side])
 
 
@@ -175,7 +185,7 @@ def _cards(
         purity = None if view.purity is None else 100 * view.purity
         row: dict[str, object] = {"picture": central, "cluster": Name(view.category.name)}
         if review is not None:
-            row |= review_cells(review.clusters.get(view.number), view.n_images)
+            row |= review_cells(review.clusters[view.number], view.n_images)
         row["images"] = view.n_images
         row |= (
             {"expected purity %": purity, "likely wrong": round(view.n_likely_wrong)}
@@ -184,7 +194,7 @@ def _cards(
         )
         row |= {
             "nearest": nearest_words(view) or None,
-            "apart": view.near.apart,
+            "apart": view.apart,
             "unlike all categories": view.n_neither or None,
         }
         if is_calibrated:
@@ -223,10 +233,8 @@ def review_of(run: RunFolder) -> Values:
     }
 
 
-def review_cells(reviewed: ReviewedCluster | None, n_predicted: int) -> dict[str, Words | int | None]:
+def review_cells(reviewed: ReviewedCluster, n_predicted: int) -> dict[str, Words | int | None]:
     """The cells about the review of a cluster with this many predicted images; None for an empty cell."""
-    if reviewed is None:
-        return dict.fromkeys(("name by reviewers", "verdict", "images after review", "images moved away"))
     return {
         "name by reviewers": _given_names(reviewed) or None,
         "verdict": _verdict(reviewed) or None,

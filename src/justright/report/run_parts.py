@@ -16,7 +16,7 @@ from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
 from justright.evaluation.files import JudgedPredictions
 from justright.evaluation.scores import GROUPS
-from justright.report.clusters import LONGEST_ALT, ClusterView, nearest_words
+from justright.report.clusters import ClusterView, largest_clusters
 from justright.report.drawing import datasets
 from justright.report.elements import Missing, Name, Table, Values, Words, attempt, join, optional, plain, short
 from justright.report.page_images import PageImages, SheetOrder
@@ -52,11 +52,7 @@ SETTINGS = ("config", "selector_params", "spec")  # nested settings, resolved on
 def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageImages) -> Values:
     """The first screen: summary, largest new clusters, selection, next steps."""
     saved, scores = optional(lambda: run.selection), optional(lambda: run.scores)
-    new = [view for view in views if view.category.kind == "discovered"]
-    largest = sorted(new, key=lambda view: -view.n_images)[:N_LARGEST]
-    alts = [f"typical images of {short(view.category.name, LONGEST_ALT)}" for view in largest]
-    orders = [SheetOrder(view.rows[:N_IMAGES], PIXELS, COLUMNS, alt) for view, alt in zip(largest, alts, strict=True)]
-    return {
+    return largest_clusters(views, page_images, N_LARGEST, N_IMAGES, PIXELS, COLUMNS) | {
         "sentence": sentence(run.predictions, views, run.expected, run.about.get("calibrated_on", "")),
         "n_wrong": None if run.expected is None else run.expected.n - run.expected.expected,
         "accuracies": {name: percent(scores, name) for name in GROUPS if math.isfinite(getattr(scores, name))}
@@ -64,12 +60,7 @@ def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageI
         else {},
         "simple": simple_texts(run) if scores else {},
         "notes": run.about.get("notes", []),
-        "largest": [
-            (picture, Name(view.category.name), view.n_images, view.purity, nearest_words(view))
-            for view, picture in zip(largest, page_images.sheets(orders), strict=True)
-        ],
         "is_calibrated": run.expected is not None,
-        "n_new": len(new),
         "selected": "" if saved is None else saved.weighed.summary(),
         "figures": {} if saved is None else draw_selection(saved.weighed),
         "steps": next_steps(run.path.resolve().name),
