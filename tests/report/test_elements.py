@@ -5,6 +5,7 @@ import re
 
 import pytest
 from jinja2 import UndefinedError
+from markupsafe import escape
 from matplotlib.figure import Figure
 from tests.report.html_checks import check
 
@@ -17,8 +18,8 @@ from justright.report.elements import (
     Picture,
     Table,
     attempt,
+    cell,
     environment,
-    join,
     optional,
     plain,
     read_parts,
@@ -76,13 +77,6 @@ def test_long_names_are_cut():
     assert short("abcdef", 4) == "abc…"
 
 
-def test_join_keeps_names_separate():
-    joined = join("; ", [(Name("a"), " by ", Name("b")), ("c",)])
-    assert "".join(joined) == "a by b; c"
-    assert [piece for piece in joined if isinstance(piece, Name)] == ["a", "b"]
-    assert join("; ", []) == ()
-
-
 BAD = "<img src=x onerror=alert(1)>"
 
 
@@ -92,7 +86,7 @@ def macros():
 
 
 def test_everything_from_outside_is_escaped(macros):
-    cells = (BAD, Name(BAD), (BAD, Name(BAD)), Picture(BAD, 1, 1, BAD))
+    cells = (BAD, Name(BAD), escape(BAD), Picture(BAD, 1, 1, BAD))
     table = Table([BAD, "b", "c", "d"], [cells])
     figure = Figure()
     figure.subplots().set_title(BAD)
@@ -148,9 +142,14 @@ def test_cards_are_a_table_that_names_its_values(macros):
     assert "<tr><td></td><td>y</td><td></td></tr>" in html
 
 
-def test_words_stay_together_in_one_cell(macros):
-    html = str(macros.table(Table(["said"], [((Name("gull"), " by ", Name("<anna>")),)])))
+def test_sentence_stays_together_in_one_cell(macros):
+    reviewed = {"given_name": None, "other_names": {"<anna>": "gull"}}
+    html = str(macros.table(Table(["name"], [(cell("given_names", reviewed),)])))
     assert "<td><span><bdi>gull</bdi> by <bdi>&lt;anna&gt;</bdi></span></td>" in html
+
+
+def test_empty_sentence_is_an_empty_cell():
+    assert cell("given_names", {"given_name": None, "other_names": {}}) is None
 
 
 def test_only_tables_with_a_placeholder_can_be_searched(macros):

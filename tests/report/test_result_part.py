@@ -15,7 +15,7 @@ from justright.discovery.predictions import Predictions, category_names
 from justright.report.clusters import describe_clusters
 from justright.report.elements import Missing
 from justright.report.page_images import PageImages
-from justright.report.run_parts import next_steps, result_part, sentence
+from justright.report.run_parts import headline, next_steps, result_part
 from justright.runs.run_folder import RunFolder
 
 
@@ -32,7 +32,8 @@ def told(confidence, n_known, n_categories, cluster, n_neither=0, n_given=0) -> 
     confidences = np.broadcast_to(np.asarray(confidence, np.float32), n)
     is_neither, is_given = np.arange(n) < n_neither, np.arange(n) < n_given
     found = Predictions(index, np.array(cluster), confidences, is_neither, categories, is_given)
-    return "".join(sentence(found, describe_clusters(found, None), expected_right(confidences[~is_given])))
+    text, first = headline(found, describe_clusters(found, None), expected_right(confidences[~is_given]))
+    return f"{text}{', '.join(first)}."
 
 
 def test_the_numbers_of_the_sentence_are_those_of_the_predictions(finished):

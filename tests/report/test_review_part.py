@@ -26,7 +26,7 @@ def reviewed(**changes) -> ReviewedCluster:
 
 def said(cluster: ReviewedCluster, n_predicted: int = 10) -> list[str | None]:
     cells = review_cells(cluster, n_predicted).values()
-    return ["".join(cell) if isinstance(cell, tuple) else None if cell is None else str(cell) for cell in cells]
+    return [None if cell is None else re.sub("</?bdi>", "", str(cell)) for cell in cells]
 
 
 def page(run) -> str:

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from markupsafe import Markup
 
 from justright.discovery.doubts import Doubt
 from justright.discovery.predictions import Category, Predictions
 from justright.geometry import ClassSums, row_chunks, unit_rows
 from justright.geometry.rows import evenly_spaced
-from justright.report.elements import MOST_ROWS, Missing, Name, Table, Values, Words, attempt, join, optional, short
+from justright.report.elements import MOST_ROWS, Missing, Name, Table, Values, attempt, cell, optional, short
 from justright.report.page_images import PageImages, SheetOrder
 from justright.review.findings import Review, ReviewedCluster, findings
 from justright.runs.run_folder import RunFolder
@@ -25,8 +26,6 @@ LAYOUTS = ((18, 4, 64, 6), (12, 4, 48, 6), (8, 2, 40, 8), (6, 2, 32, 6), (4, 1, 
 N_DECIDING = 8
 N_NEITHER = 24
 LONGEST_ALT = 60
-MOST_REVIEWERS, MOST_PLACES = 3, 3  # longer lists are shortened to keep the page small
-DONE = {"keep": "kept", "reject": "rejected"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,16 +160,10 @@ def largest_clusters(
     alts = [f"typical images of {short(view.category.name, LONGEST_ALT)}" for view in largest]
     orders = [SheetOrder(view.rows[:n_images], pixels, columns, alt) for view, alt in zip(largest, alts, strict=True)]
     clusters = [
-        (picture, Name(view.category.name), view.n_images, view.purity, nearest_words(view))
+        (picture, Name(view.category.name), view.n_images, view.purity, cell("nearest", view))
         for view, picture in zip(largest, page_images.sheets(orders), strict=True)
     ]
     return {"largest": clusters, "n_new": len(new)}
-
-
-def nearest_words(view: ClusterView) -> Words:
-    """The nearest known class and the nearest other cluster, with their cosines."""
-    sides = ((view.near_known, "known class "), (view.near_cluster, "new cluster "))
-    return join(", ", [(kind, Name(side[0]), f" {side[1]:.2f}") for side, kind in sides if side])
 
 
 def _cards(
@@ -193,7 +186,7 @@ def _cards(
             else {"confidence %": purity}
         )
         row |= {
-            "nearest": nearest_words(view) or None,
+            "nearest": cell("nearest", view),
             "apart": view.apart,
             "unlike all categories": view.n_neither or None,
         }
@@ -233,64 +226,18 @@ def review_of(run: RunFolder) -> Values:
     }
 
 
-def review_cells(reviewed: ReviewedCluster, n_predicted: int) -> dict[str, Words | int | None]:
+def review_cells(reviewed: ReviewedCluster, n_predicted: int) -> dict[str, Markup | int | None]:
     """The cells about the review of a cluster with this many predicted images; None for an empty cell."""
     return {
-        "name by reviewers": _given_names(reviewed) or None,
-        "verdict": _verdict(reviewed) or None,
+        "name by reviewers": cell("given_names", reviewed),
+        "verdict": cell("verdict", reviewed),
         "images after review": None if reviewed.n_images == n_predicted else reviewed.n_images,
-        "images moved away": _moved_away(reviewed) or None,
+        "images moved away": cell("moved_away", reviewed),
     }
 
 
 def made_table(made: Iterable[ReviewedCluster]) -> Table:
     """Clusters created in the review, by a split or from single images."""
     largest_first = sorted(made, key=lambda each: -each.n_images)
-    rows = [(Name(each.name), each.n_images, _verdict(each) or None) for each in largest_first]
+    rows = [(Name(each.name), each.n_images, cell("verdict", each)) for each in largest_first]
     return Table(("cluster", "images", "verdict"), rows)
-
-
-def _given_names(reviewed: ReviewedCluster) -> Words:
-    """The name chosen by reviewers, and other names they proposed."""
-    words: list[Words] = []
-    if reviewed.given_name is not None:
-        words.append((Name(reviewed.given_name), " (known class)" if reviewed.kind == "known" else ""))
-    for name in dict.fromkeys(reviewed.other_names.values()):
-        words.append(
-            (Name(name), " by ", *_people(who for who, proposed in reviewed.other_names.items() if proposed == name))
-        )
-    return join("; ", words)
-
-
-def _verdict(reviewed: ReviewedCluster) -> Words:
-    if _is_merged(reviewed):
-        return "merged into ", Name(reviewed.elsewhere[0][0])
-    if not reviewed.n_images:  # earlier verdicts no longer apply
-        return ("no images left",)
-    verdicts = [
-        (f"{DONE[verdict]} by ", *_people(who for who, each in reviewed.verdicts.items() if each == verdict))
-        for verdict in DONE
-        if verdict in reviewed.verdicts.values()
-    ]
-    return (("disputed: ",) if reviewed.status == "disputed" else ()) + join(", ", verdicts)
-
-
-def _moved_away(reviewed: ReviewedCluster) -> Words:
-    """The other clusters its images are in now."""
-    if _is_merged(reviewed):
-        return ()
-    words: list[Words] = [(f"{n:,} in ", Name(name)) for name, n in reviewed.elsewhere[:MOST_PLACES]]
-    if n_more := sum(n for _, n in reviewed.elsewhere[MOST_PLACES:]):
-        words.append((f"{n_more:,} in other clusters",))
-    if reviewed.n_rejected:
-        words.append((f"{reviewed.n_rejected:,} rejected",))
-    return join(", ", words)
-
-
-def _is_merged(reviewed: ReviewedCluster) -> bool:
-    return not reviewed.n_images and len(reviewed.elsewhere) == 1 and not reviewed.n_rejected
-
-
-def _people(reviewers: Iterable[str]) -> Words:
-    names = list(reviewers)
-    return (f"{len(names):,} reviewers",) if len(names) > MOST_REVIEWERS else join(" and ", [(Name(n),) for n in names])

@@ -10,7 +10,7 @@ from justright.evaluation import Counts, match_counts
 from justright.report.clusters import describe_clusters, largest_clusters, target_features
 from justright.report.elements import Missing, attempt, render
 from justright.report.page_images import PageImages, SmallImages
-from justright.report.run_parts import judged, sentence
+from justright.report.run_parts import headline, judged
 from justright.runs.run_folder import RunFolder
 from justright.utils.types import Array
 
@@ -29,7 +29,7 @@ def result_html(run: RunFolder) -> str:
     return render(
         "notebook.html",
         missing=None,
-        sentence=sentence(predictions, views, run.expected, run.about.get("calibrated_on", "")),
+        headline=headline(predictions, views, run.expected, run.about.get("calibrated_on", "")),
         **largest_clusters(views, images, N_CLUSTERS, N_IMAGES, PIXELS, N_IMAGES),
         page_images=images,
         is_calibrated=run.expected is not None,

@@ -18,7 +18,7 @@ from justright.evaluation.files import JudgedPredictions
 from justright.evaluation.scores import GROUPS
 from justright.report.clusters import ClusterView, largest_clusters
 from justright.report.drawing import datasets
-from justright.report.elements import Missing, Name, Table, Values, Words, attempt, join, optional, plain, short
+from justright.report.elements import Missing, Name, Table, Values, attempt, optional, plain, short
 from justright.report.page_images import PageImages, SheetOrder
 from justright.report.run_figures import draw_confusion, draw_errors
 from justright.report.selection_report import draw_selection
@@ -53,7 +53,7 @@ def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageI
     """The first screen: summary, largest new clusters, selection, next steps."""
     saved, scores = optional(lambda: run.selection), optional(lambda: run.scores)
     return largest_clusters(views, page_images, N_LARGEST, N_IMAGES, PIXELS, COLUMNS) | {
-        "sentence": sentence(run.predictions, views, run.expected, run.about.get("calibrated_on", "")),
+        "headline": headline(run.predictions, views, run.expected, run.about.get("calibrated_on", "")),
         "n_wrong": None if run.expected is None else run.expected.n - run.expected.expected,
         "accuracies": {name: percent(scores, name) for name in GROUPS if math.isfinite(getattr(scores, name))}
         if scores
@@ -67,10 +67,10 @@ def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageI
     }
 
 
-def sentence(
+def headline(
     predictions: Predictions, views: Sequence[ClusterView], expected: ExpectedRight | None, based_on: str = ""
-) -> Words:
-    """The number of images by kind, the expected accuracy, and the new clusters with the most expected errors.
+) -> tuple[str, list[str]]:
+    """The number of images by kind and the expected accuracy, and the new clusters with the most expected errors.
 
     expected: None if the confidences are not calibrated; the sentence then names what they are based on.
     """
@@ -92,10 +92,10 @@ def sentence(
         text += "is uncertain" if n_uncertain < 2 else "are uncertain"
     elif based_on:
         text += f"Confidence is based on {based_on}"
-    first = [view for view in views if view.category.kind == "discovered"][:N_FIRST]
-    names = join(", ", [(Name(view.category.name),) for view in first])
-    look = "; look first at " if not text.endswith(". ") else "Look first at "
-    return (text, look, *names, ".") if names else (text.removesuffix(". "), ".")
+    first = [view.category.name for view in views if view.category.kind == "discovered"][:N_FIRST]
+    if not first:
+        return text.removesuffix(". "), first
+    return text + ("Look first at " if text.endswith(". ") else "; look first at "), first
 
 
 def next_steps(run: str) -> list[tuple[str, str]]:

@@ -36,6 +36,12 @@ class ReviewedCluster:
     elsewhere: tuple[tuple[str, int], ...] = ()  # clusters its images moved to, and how many, largest first
     n_rejected: int = 0  # number of its images that were rejected
 
+    @property
+    def merged_into(self) -> str | None:
+        """The one other cluster that has all of its images now."""
+        is_merged = not self.n_images and not self.n_rejected and len(self.elsewhere) == 1
+        return self.elsewhere[0][0] if is_merged else None
+
 
 @dataclass(frozen=True)
 class Review:
