@@ -56,7 +56,8 @@ class Access:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach it."""
-        return self.host == "localhost" or (_is_address(self.host) and ipaddress.ip_address(self.host).is_loopback)
+        address = _address(self.host)
+        return self.host == "localhost" or (address is not None and address.is_loopback)
 
     @property
     def url(self) -> str:
@@ -67,7 +68,8 @@ class Access:
     @property
     def is_wildcard(self) -> bool:
         """Whether it listens on every address of the machine."""
-        return _is_address(self.host) and ipaddress.ip_address(self.host).is_unspecified
+        address = _address(self.host)
+        return address is not None and address.is_unspecified
 
     def knows(self, host: str) -> bool:
         """Whether a Host header names this server."""
@@ -79,7 +81,7 @@ class Access:
         if name in (*LOOPBACK, self.host, f"[{self.host}]"):
             return True
         # on all interfaces: any address, or the name of this machine, but no rebound name
-        return self.is_wildcard and (_is_address(name.strip("[]")) or name == socket.gethostname())
+        return self.is_wildcard and (_address(name.strip("[]")) is not None or name == socket.gethostname())
 
     def admits(self, path: str) -> bool:
         """Whether a path begins with the token."""
@@ -155,12 +157,11 @@ async def _body(receive: Receive) -> bytes | None:
     return body if len(body) <= MAX_BODY else None
 
 
-def _is_address(host: str) -> bool:
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        ipaddress.ip_address(host)
+        return ipaddress.ip_address(host)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 @dataclass(frozen=True)
