@@ -116,9 +116,13 @@ def attempt(read: Callable[[], T | None], otherwise: str) -> T | Missing:
     try:
         value = read()
     except (JustrightError, OSError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return Missing(f"{otherwise}: {reason}" if otherwise else reason)
+        return _failed(error, otherwise)
     return Missing(otherwise) if value is None else value
+
+
+def _failed(error: Exception, what: str) -> Missing:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return Missing(f"{what}: {reason}" if what else reason)
 
 
 def optional(read: Callable[[], T | None]) -> T | None:
@@ -134,8 +138,10 @@ def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing | 
     """
     parts = []
     for name, (title, read) in readers.items():
-        result = attempt(lambda read=read: (read(),), "This part cannot be shown")  # type: ignore[misc]
-        values = result if isinstance(result, Missing) else result[0]
+        try:
+            values = read()
+        except (JustrightError, OSError) as error:
+            values = _failed(error, "This part cannot be shown")
         if values is not None:
             parts.append(PagePart(name, title, values))
     return parts

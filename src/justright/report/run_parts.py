@@ -121,14 +121,13 @@ def scores_part(run: RunFolder) -> Values:
     scores = run.scores
     if scores is None:
         return {"scores": None, "accuracies": None, "baselines": None}
-    shown = [name for name in TITLES if name not in OLD_PARTS or math.isfinite(getattr(scores, name))]
     n_images = {"all": scores.n_images, "old": scores.n_old, "new": scores.n_new}
-    rows: list[tuple[Any, ...]] = [(TITLES[name], percent(scores, name), n_images.get(name)) for name in shown]
-    columns: tuple[str, ...] = ("images of", "accuracy %", "images")
-    if scores.names:
-        columns = (*columns, "names count %")
-        rows = [(*row, _share(scores.names.get(name))) for name, row in zip(shown, rows, strict=True)]
-    return {"scores": scores, "accuracies": Table(columns, rows), "baselines": _baselines(run, scores)}
+    rows: list[dict[str, object]] = []
+    for name, title in TITLES.items():
+        if name not in OLD_PARTS or math.isfinite(getattr(scores, name)):
+            row = {"images of": title, "accuracy %": percent(scores, name), "images": n_images.get(name)}
+            rows.append(row | ({"names count %": _share(scores.names.get(name))} if scores.names else {}))
+    return {"scores": scores, "accuracies": Table.of(rows), "baselines": _baselines(run, scores)}
 
 
 def simple_scores(run: RunFolder) -> dict[str, dict[str, Any]]:
