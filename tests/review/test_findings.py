@@ -10,7 +10,7 @@ from tests.review.acting import check
 from justright.evaluation import estimate_accuracy
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
-from justright.review.random_checks import n_more_checks
+from justright.review.random_checks import n_checks_needed
 from justright.utils.errors import DataError
 
 
@@ -99,7 +99,7 @@ def test_what_was_undone_is_not_told(run, opened, say):
 def test_the_accuracy_is_that_of_the_random_checks(run, opened, say):
     say(opened, "keep", cluster=0)
     assert findings(run).accuracy is None
-    assert findings(run).n_more_checks == n_more_checks(opened.state, opened.predictions.confidence)
+    assert findings(run).n_more_checks == n_checks_needed(opened.state, opened.predictions.confidence)
     verdicts = [n % 4 > 0 for n in range(12)]
     rows = []
     for is_right in verdicts:

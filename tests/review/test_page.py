@@ -13,7 +13,7 @@ from tests.review.live import LiveReview
 
 from justright.data import merge_pool, open_images
 from justright.review.open_review import OpenReview
-from justright.review.random_checks import n_more_checks
+from justright.review.random_checks import accuracy
 from justright.review.state import REJECTED
 from justright.runs.run_folder import RunFolder
 
@@ -245,7 +245,7 @@ def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
     assert "Round 1. Accuracy 67 %" in page.text_content("dialog")
     page.keyboard.press("Escape")
     opened = state(live)
-    n_more = n_more_checks(opened.state, opened.predictions.confidence)
+    n_more = accuracy(opened.state, opened.predictions.confidence).n_more
     assert f"3 random checks; about {n_more} more give it within ±4 points" in page.text_content("#accuracy")
     page.keyboard.press("w")
     page.fill("#who", "ben")

@@ -17,7 +17,7 @@ import numpy as np
 from justright.discovery.predictions import Predictions
 from justright.evaluation import CheckedAccuracy
 from justright.review.open_review import OpenReview, has_review
-from justright.review.random_checks import accuracy, n_more_checks
+from justright.review.random_checks import accuracy, n_checks_needed
 from justright.review.state import REJECTED, ReviewState
 from justright.runs.run_folder import RunFolder
 
@@ -65,16 +65,18 @@ def findings(run: RunFolder) -> Review | None:
         if not state.seq:
             return None
         alive = opened.lists.alive()
+        confidence = opened.predictions.confidence
+        estimate = accuracy(state, confidence)
         clusters = _clusters(state, opened.predictions)
         n_predicted = len(opened.predictions.categories)
         return Review(
             reviewers=tuple(sorted({entry.line.by for entry in state.entries})),
             n_clusters=len(alive),
             by_status=Counter(map(state.status, alive)),
-            accuracy=accuracy(state, opened.predictions.confidence),
+            accuracy=estimate,
             clusters={number: each for number, each in clusters.items() if number < n_predicted},
             made=tuple(each for number, each in clusters.items() if number >= n_predicted and each.n_images),
-            n_more_checks=n_more_checks(state, opened.predictions.confidence),
+            n_more_checks=estimate.n_more if estimate else n_checks_needed(state, confidence),
         )
 
 

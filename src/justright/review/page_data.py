@@ -16,7 +16,7 @@ from justright.review.actions import MAX_PARTS, MAX_ROWS, ClusterOrRejected, Rev
 from justright.review.cluster_lists import ClusterOrder, ImageOrder
 from justright.review.findings import agreement, disputes
 from justright.review.open_review import OpenReview
-from justright.review.random_checks import accuracy, n_more_checks
+from justright.review.random_checks import accuracy, n_checks_needed
 from justright.review.state import REJECTED, Status
 from justright.utils.errors import DataError, MissingDataError
 
@@ -95,7 +95,7 @@ class PageData:
             "n_images_reviewed": int(self.lists.sizes()[0][reviewed].sum()) + n_rejected,
             "n_rejected": n_rejected,
             "accuracy": estimate.to_dict() if estimate else None,
-            "n_more_checks": estimate.n_more if estimate else n_more_checks(self.state, confidence),
+            "n_more_checks": estimate.n_more if estimate else n_checks_needed(self.state, confidence),
             "round": self.state.round,
             "changed": sorted({cluster for entry in recent for cluster in entry.clusters} - {REJECTED}),
         }
