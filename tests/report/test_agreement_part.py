@@ -54,7 +54,7 @@ def rand_index_as_loops(one, other):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_agreement_is_that_of_loops(seed):
+def test_agreement_equals_plain_loops(seed):
     rng = np.random.default_rng(seed)
     one, other = rng.integers(0, 4, 20).tolist(), rng.integers(0, 3, 20).tolist()
     pair = pair_of(predictions_of(one), predictions_of(other))
@@ -68,7 +68,7 @@ def test_agreement_ignores_names_and_numbers_of_new_clusters():
     assert (pair.share, pair.rand_index) == (1.0, 1.0)
 
 
-def test_known_classes_of_one_name_match_whatever_their_images():
+def test_known_classes_match_by_name():
     """The second run puts the images of cat into a new cluster, and others into cat."""
     names = (Category("cat", "known"), Category("new-001", "discovered"))
     one, other = predictions_of([0, 0, 0, 1], names=names), predictions_of([1, 1, 1, 0], names=names)
@@ -115,7 +115,7 @@ def test_equal_runs_agree_on_all_images(tmp_path):
     assert "All images are in matching categories." in html
 
 
-def test_of_three_runs_every_pair_is_compared(tmp_path):
+def test_all_pairs_of_runs_are_compared(tmp_path):
     agreement = compared(*(made(tmp_path / name, n) for name, n in (("a", 0), ("b", 10), ("c", 30))))
     assert [pair.names for pair in agreement.pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
     values = agreement.values()

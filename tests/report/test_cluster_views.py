@@ -44,13 +44,13 @@ def test_the_ends_of_a_cluster_do_not_overlap(finished):
             assert edge[0] == view.rows[-1], "the farthest first"
 
 
-def test_without_features_rows_go_by_confidence(finished):
+def test_rows_without_features_sort_by_confidence(finished):
     for view in describe_clusters(finished.predictions, None):
         assert np.all(np.diff(finished.predictions.confidence[view.rows]) <= 0)
         assert (view.near_known, view.near_cluster, view.apart) == (None, None, None)
 
 
-def test_zeros_are_no_error(finished):
+def test_zero_features_are_accepted(finished):
     views = describe_clusters(finished.predictions, np.zeros((len(finished.predictions), 3), dtype=np.float32))
     assert sum(len(view.rows) + view.n_neither for view in views) == len(finished.predictions)
 
@@ -76,7 +76,7 @@ def test_labeled_images_do_not_make_a_cluster_purer():
     assert [view.n_likely_wrong for view in views] == [pytest.approx(0.6), 0]
 
 
-def test_a_single_cluster_has_nothing_near(finished):
+def test_single_cluster_has_no_neighbors(finished):
     found = finished.predictions
     one = Predictions(found.index, np.zeros_like(found.cluster), found.confidence, found.is_neither, found.categories)
     (view,) = describe_clusters(one, finished.tuned)

@@ -57,7 +57,7 @@ def test_the_page_stands_alone_in_a_browser(compared, chromium, tmp_path):
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
-def test_it_begins_with_the_expected_accuracy_of_each_run(compared):
+def test_first_screen_has_the_expected_accuracy_of_each_run(compared):
     comparison, html = compared
     top = text_of(html.partition("<nav")[0])
     for run in comparison.runs:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from justright.report.drawing import COLORS, OTHERS, add_legend, color_of, for_page, quiet_panels, to_svg
 
 
-def test_after_the_last_color_all_share_one():
+def test_colors_beyond_the_palette_are_gray():
     assert color_of(0) == COLORS[0]
     assert color_of(99) == OTHERS
 

@@ -41,7 +41,7 @@ def test_columns_have_enough_decimals_to_distinguish_numbers():
         assert text in html
 
 
-def test_empty_cells_do_not_make_a_column_text_but_words_do():
+def test_columns_of_numbers_may_have_empty_cells():
     assert Table(["n"], [(None,), (0.0,)]).decimals == [0]
     assert Table(["n"], [(None,), (None,)]).decimals == [None]
     assert Table(["n"], [("no images",), (0.5,)]).decimals == [None]
@@ -49,7 +49,7 @@ def test_empty_cells_do_not_make_a_column_text_but_words_do():
     assert Table(["n"], []).decimals == [None]
 
 
-def test_numbers_that_are_not_finite_are_written():
+def test_infinite_and_nan_numbers_are_shown():
     assert ">nan<" in shown(["n"], [(math.nan,), (2.0,)])
     assert ">inf<" in shown(["n"], [(math.inf,)])
 
@@ -61,13 +61,13 @@ def test_a_long_table_is_cut_with_a_note():
 
 
 @pytest.mark.parametrize("invisible", ["\x00", "\x1b", "\x85", "\u202e", "\u2066", "\ud800"])
-def test_what_would_not_be_seen_is_marked(invisible):
+def test_invisible_characters_are_replaced(invisible):
     assert plain(f"a{invisible}b") == f"a{REPLACEMENT}b"
     plain(invisible).encode()  # half a character could not be written
 
 
 @pytest.mark.parametrize("name", ["Möwe", "طائر", "鳥", "a\tb", "🐦"])
-def test_letters_of_every_script_stay(name):
+def test_visible_characters_of_any_script_are_unchanged(name):
     assert plain(name) == Name(name) == name
 
 
@@ -85,7 +85,7 @@ def macros():
     return environment().get_template("macros.html").module
 
 
-def test_everything_from_outside_is_escaped(macros):
+def test_all_values_are_escaped(macros):
     cells = (BAD, Name(BAD), escape(BAD), Picture(BAD, 1, 1, BAD))
     table = Table([BAD, "b", "c", "d"], [cells])
     figure = Figure()
@@ -130,7 +130,7 @@ def test_links_of_the_contents_lead_to_sections(macros):
     assert "<p class=soft>here it is</p>" in html
 
 
-def test_cards_are_a_table_that_names_its_values(macros):
+def test_cards_label_their_values(macros):
     picture = Picture("data:,", 3, 2, "a")
     html = str(
         macros.cards(Table(("picture", "name", "weight"), [(picture, "x", 1.5), (None, "y", None)]), "list", "S")
@@ -158,7 +158,7 @@ def test_only_tables_with_a_placeholder_can_be_searched(macros):
     assert '<table class=sortable data-search="Search me">' in str(macros.table(table, search="Search me"))
 
 
-def test_what_is_there_is_given():
+def test_attempt_returns_the_value():
     assert attempt(lambda: 3, "no") == 3
 
 

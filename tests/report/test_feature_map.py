@@ -68,13 +68,13 @@ def test_the_legend_names_the_sources_literally(tables):
     assert ">target<" in svg
 
 
-def test_one_dimension_is_a_line():
+def test_features_of_one_dimension_are_accepted():
     flat = FeatureTable.of(np.array([[1.0], [-1.0], [2.0]], dtype=np.float32))
     assert feature_map(flat, flat).points.shape == (6, 2)
     assert feature_map(flat, FeatureTable.of(flat.features[:1])).points.shape == (4, 2)
 
 
-def test_equal_features_are_no_error():
+def test_equal_features_are_accepted():
     same = FeatureTable.of(np.ones((8, 3), dtype=np.float32))
     assert np.isfinite(feature_map(same, same).points).all()
 
@@ -102,7 +102,7 @@ def test_each_tile_is_the_image_of_its_mark(finished):
     assert int(np.argmin(off)) == COLUMNS + 1
 
 
-def test_images_that_are_gone_leave_no_tile(finished):
+def test_missing_images_have_no_tile(finished):
     found = feature_map(*finished.frozen)
     figure = draw_map(found)
     assert tiles(found, figure, (Missing("gone"), Missing("gone"))) == []

@@ -29,14 +29,14 @@ def test_unfinished_run_shows_its_spec():
     assert part("run", "settings", settings_part({}))
 
 
-def test_the_way_to_do_it_again(finished):
+def test_reproduction_lists_command_versions_and_seed(finished):
     said = text_of(part("run", "reproduce", reproduction(finished.about)))
     for words in (finished.about["command"], "version of torch 2.13.0", "fingerprint of pool " + "a" * 32, "seed 0"):
         assert words in said
     assert "has no record of its command" in part("run", "reproduce", reproduction({}))
 
 
-def test_seconds_add_up(finished):
+def test_stage_seconds_sum_to_the_total(finished):
     said = text_of(part("run", "seconds", timings(finished.about)))
     assert "train 18.0 75" in said
     assert f"all {sum(finished.about['seconds'].values()):.1f} 100" in said

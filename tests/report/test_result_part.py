@@ -136,7 +136,7 @@ def test_the_accuracy_stands_beside_that_of_simple_methods(own_run):
     assert "Simple methods on the features before training: k-means 29.3 %, Ward 32.7 %." in said
 
 
-def test_without_truth_selection_or_new_clusters_the_rest_stays(own_run):
+def test_result_without_truth_selection_or_new_clusters(own_run):
     for name in ("scores.json", "truth.parquet", "weights.parquet"):
         (own_run.path / name).unlink()
     known = [view for view in describe_clusters(own_run.predictions, None) if view.category.kind == "known"]

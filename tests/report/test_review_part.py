@@ -67,7 +67,7 @@ def test_names_in_words():
     )
 
 
-def test_what_became_of_the_images_in_words():
+def test_moved_images_in_words():
     assert said(reviewed(n_images=0, elsewhere=(("gull", 10),), verdicts={"anna": "keep"}, status="kept")) == [
         None, "merged into gull", "0", None,
     ]  # fmt: skip
@@ -136,7 +136,7 @@ def test_page_shows_the_verdicts_of_reviewers(bare_run):
     assert "Nobody has reviewed" not in html
 
 
-def test_without_a_review_the_page_says_how_to_make_one(bare_run, report):
+def test_page_without_review_shows_the_review_command(bare_run, report):
     renamed = RunFolder.open(bare_run.path.rename(bare_run.path.with_name("my <run>")))
     html = page(renamed)
     check(html)

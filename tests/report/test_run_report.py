@@ -59,14 +59,14 @@ def test_report_links_every_part_in_order(report):
     assert all(b - a <= 1 for a, b in zip(checker.levels, checker.levels[1:], strict=False)), "no heading is skipped"
 
 
-def test_the_page_asks_the_network_for_nothing(report):
+def test_page_makes_no_network_requests(report):
     checker = check(report)
     assert all(address.startswith(("#", "data:")) for address in checker.addresses)
     assert not re.search(r"https?://", report)
     assert "default-src 'none'" in report
 
 
-def test_all_pictures_are_told_in_words(report):
+def test_all_pictures_have_alternative_text(report):
     checker = check(report)
     assert checker.images
     assert all(image.get("alt") for image in checker.images)
@@ -74,7 +74,7 @@ def test_all_pictures_are_told_in_words(report):
     assert report.count("<th ") == report.count("<th scope=col")
 
 
-def test_the_outcome_stands_before_all_parts(report, finished):
+def test_outcome_precedes_all_parts(report, finished):
     top = text_of(report.partition("<nav")[0])
     assert f"{len(finished.predictions):,} images: " in top
     assert f"by the true labels: {100 * finished.scores.all:.1f} [" in top
@@ -162,7 +162,7 @@ def test_bins_threshold_is_drawn_from_the_saved_selection(own_run):
     assert f"threshold {selector.threshold_:.3g}<" in html
 
 
-def test_missing_parts_are_named_beside_the_others(own_run):
+def test_missing_parts_give_their_reason(own_run):
     for name in ("weights.parquet", "metrics.jsonl", "count.json", "scores.json", "truth.parquet"):
         (own_run.path / name).unlink()
     html = RunPage(own_run, picture_share=0.0).html()
@@ -181,7 +181,7 @@ def test_missing_parts_are_named_beside_the_others(own_run):
     assert "new-001" in said
 
 
-def test_a_run_that_has_only_begun_gives_a_page(tmp_path):
+def test_unfinished_run_has_a_page(tmp_path):
     run = RunFolder(tmp_path)
     run.save_about({"spec": {"method": "gcd", "selector": "bins", "seed": 4}, "request": {}, "is_finished": False})
     html = RunPage(run).html()
@@ -285,7 +285,7 @@ def test_wide_tables_can_be_scrolled_by_keyboard(chromium, report, tmp_path):
     page.wait_for_function(f"() => {wider}[0].scrollLeft > 0")
 
 
-def test_a_phone_need_not_scroll_sideways(chromium, report, tmp_path):
+def test_page_fits_a_phone_without_horizontal_scrolling(chromium, report, tmp_path):
     page = opened(chromium, report, tmp_path, width=400).page
     for fold in page.locator("details").all():
         fold.evaluate("element => { element.open = true; }")
@@ -312,7 +312,7 @@ def test_page_works_without_scripts_and_on_paper(chromium, report, tmp_path):
     assert len(page.pdf()) > 10_000
 
 
-def test_letters_stand_out_in_both_schemes(chromium, report, tmp_path):
+def test_text_has_enough_contrast_in_both_schemes(chromium, report, tmp_path):
     for scheme in ("light", "dark"):
         page = opened(chromium, report, tmp_path, color_scheme=scheme).page
         colors = page.evaluate(

@@ -71,7 +71,7 @@ def test_the_most_frequent_confusion_comes_first(finished):
     assert pairs.split("images", 1)[1].strip().startswith(found.class_names[int(found.y_true[0])])
 
 
-def test_without_truth_it_is_said_what_helps(own_run):
+def test_page_without_truth_recommends_a_review(own_run):
     (own_run.path / "truth.parquet").unlink()
     (own_run.path / "scores.json").unlink()
     assert "justright review" in part("run", "scores", scores_part(own_run))

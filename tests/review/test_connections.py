@@ -111,7 +111,7 @@ def test_incomplete_body_times_out_without_an_action(hasty):
     assert not (hasty.run / "review" / "log.jsonl").exists()
 
 
-def test_nor_is_the_rest_of_a_second_request(hasty):
+def test_incomplete_second_request_times_out(hasty):
     while True:  # this test may be the slow one: then it asks again
         with contextlib.suppress(ConnectionError), hasty.connect(head(hasty)) as slow:
             answer = slow.recv(4096)

@@ -104,13 +104,13 @@ def test_class_folders_of_a_review_are_read_back(reviewed, tmp_path):
     assert len(open_images(tmp_path / "folders")) == n
 
 
-def test_nothing_kept_is_nothing_to_export(opened, tmp_path):
+def test_export_without_kept_clusters_raises(opened, tmp_path):
     with pytest.raises(DegenerateError, match="no cluster has been kept"):
         export(opened, tmp_path / "out.parquet", "labeled")
     assert list(tmp_path.glob("out*")) == []
 
 
-def test_a_labeled_set_needs_a_name_that_can_be_opened(reviewed, tmp_path):
+def test_labeled_set_needs_a_parquet_name(reviewed, tmp_path):
     with pytest.raises(DataError, match=r"\.parquet"):
         export(reviewed, tmp_path / "out.csv", "labeled")
 

@@ -26,7 +26,7 @@ def new_clusters(opened, n):
     return sorted(found, key=lambda c: -sizes[c])[:n]
 
 
-def test_a_run_that_nobody_looked_at_has_none(run, opened):
+def test_unreviewed_run_has_no_findings(run, opened):
     assert findings(run) is None
     opened.folder.mkdir()
     (opened.folder / "token").write_text("t" * 32)
@@ -85,7 +85,7 @@ def test_findings_follow_moved_images(run, opened, say):
     assert sum(each.n_images for each in (*found.clusters.values(), *found.made)) == sizes.sum() - 1 - sizes[d]
 
 
-def test_what_was_undone_is_not_told(run, opened, say):
+def test_undone_actions_are_not_reported(run, opened, say):
     (a, b) = new_clusters(opened, 2)
     say(opened, "merge", cluster=a, into=b)
     say(opened, "undo")
@@ -151,7 +151,7 @@ def test_a_review_of_other_predictions_is_refused(run, opened, say):
         findings(type(run).open(run.path))
 
 
-def test_reading_writes_nothing(run, opened, say):
+def test_reading_findings_writes_no_file(run, opened, say):
     say(opened, "keep", cluster=0)
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     findings(run)

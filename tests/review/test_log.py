@@ -97,7 +97,7 @@ def test_log_is_created_with_its_header(tmp_path, monkeypatch):
     assert Log(path, "f" * 32).new_lines() == [keep(1)]
 
 
-def test_a_kill_while_the_file_is_made_leaves_none(tmp_path, monkeypatch):
+def test_kill_during_creation_leaves_no_file(tmp_path, monkeypatch):
     path = tmp_path / "log.jsonl"
     monkeypatch.setattr(os, "replace", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError), Log(path, "f" * 32).writing():
@@ -162,7 +162,7 @@ def test_log_missing_a_confirmed_action_is_rejected(tmp_path, lost, is_open):
 @pytest.mark.parametrize(
     "damage", [b"", b"x", b"[]", b"{}", with_checksum({"saved": "3"}), with_checksum({}), b"\0" * 30]
 )
-def test_a_damaged_count_is_told_and_made_anew(tmp_path, damage, caplog):
+def test_damaged_count_warns_and_is_rewritten(tmp_path, damage, caplog):
     log = written(tmp_path / "log.jsonl")
     log.saved.write_bytes(damage)
     log = Log(tmp_path / "log.jsonl", "f" * 32)

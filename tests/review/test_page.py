@@ -219,7 +219,7 @@ def test_two_tabs_never_overwrite_each_other(page, live):
     other.wait_for_function("() => document.getElementById('name').textContent === 'first'")
 
 
-def test_the_open_cluster_gets_its_old_name_back_by_undo(page):
+def test_undo_restores_the_name_of_the_open_cluster(page):
     before = page.text_content("#name")
     page.keyboard.press("n")
     page.fill("#new-name", "goose")
@@ -301,7 +301,7 @@ def test_known_class_reject_keep_and_export_from_the_page(page, live):
     assert merge_pool([reviewed]).images.labels.max() == 1
 
 
-def test_buttons_of_dialogs_do_what_keys_do(page, live):
+def test_dialog_buttons_act_like_their_keys(page, live):
     page.click("[data-command=check]")
     for n, button in enumerate(("Right", "Wrong", "Undo", "New round"), start=1):
         page.wait_for_function("() => Boolean(document.querySelector('dialog')?.dataset.row)")
@@ -385,7 +385,7 @@ def test_the_expected_accuracy_is_on_the_first_screen(chromium, standing):
     page.context.close()
 
 
-def test_the_help_tells_every_key(chromium, standing):
+def test_help_lists_every_key(chromium, standing):
     page = chromium.new_page()
     show(page, standing)
     page.keyboard.press("?")
@@ -404,7 +404,7 @@ def test_the_help_tells_every_key(chromium, standing):
     page.close()
 
 
-def test_the_list_stays_where_it_was_scrolled_to_when_others_act(page, live, say):
+def test_list_keeps_its_scroll_position_when_others_act(page, live, say):
     for _ in range(3):
         page.keyboard.press(".")
     page.wait_for_function("() => !('busy' in document.body.dataset)")

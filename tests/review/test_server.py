@@ -32,7 +32,7 @@ def test_every_static_file_is_served_with_its_type(client):
         assert client.get(f"/{address}").status_code == httpx.codes.OK, address
 
 
-def test_the_page_names_nothing_outside_itself():
+def test_page_refers_to_no_other_site():
     for name, (content, _) in STATIC.items():
         text = content.decode().replace("http://www.w3.org/2000/svg", "")
         assert "http:" not in text, name
