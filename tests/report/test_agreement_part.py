@@ -35,7 +35,7 @@ def pair_of(one: Predictions, other: Predictions) -> RunPair:
 
 
 def best_share_as_loops(one, other):
-    """Try every way to give each group of the second a group of the first, or none."""
+    """Try every one-to-one matching of the groups of both, where a group may stay unmatched."""
     groups, mine = sorted(set(other)), sorted(set(one)) + [-1] * len(set(other))
     return max(
         sum(a == dict(zip(groups, names, strict=False))[b] for a, b in zip(one, other, strict=True)) / len(one)
@@ -102,11 +102,11 @@ def test_images_on_which_runs_differ_are_shown_with_both_categories(tmp_path):
     [pair] = agreement.pairs
     different = np.flatnonzero(~pair.is_same)
     assert 0 < len(different) <= 30
-    said = text_of(html)
-    assert f"{len(different)} images are not in matching categories" in said
+    text = text_of(html)
+    assert f"{len(different)} images are not in matching categories" in text
     for row in different.tolist():
         names = [run.predictions.categories[run.predictions.cluster[row]].name for run in (one, other)]
-        assert f"{names[0]} {names[1]}" in said
+        assert f"{names[0]} {names[1]}" in text
     assert len(checker.images) == len({(one.predictions.cluster[r], other.predictions.cluster[r]) for r in different})
 
 
@@ -144,7 +144,7 @@ def test_images_are_matched_by_content_after_a_move(tmp_path):
 
 
 def test_removed_unreadable_files_keep_the_same_target(tmp_path):
-    """The fingerprint of the first run counts a file that nobody could read, and that is gone now."""
+    """The fingerprint of the first run includes an unreadable file that was removed later."""
     runs = [made(tmp_path / name, n, tmp_path / "photos") for name, n in (("before", 0), ("after", 9))]
     for number, run in enumerate(runs):
         prints = {"target": {"images": len(run.target) - number, "content": str(number)}}
@@ -160,9 +160,9 @@ def test_missing_and_replaced_images_are_counted(tmp_path):
     first, second = np.flatnonzero(~pair.is_same)[:2].tolist()
     (tmp_path / "photos" / one.target.paths[first]).unlink()
     Image.new("RGB", (9, 9)).save(tmp_path / "photos" / one.target.paths[second])
-    said = text_of(part("comparison", "agreement", compared(one, other).values()))
-    assert "2 of" in said
-    assert "images could not be read" in said
+    text = text_of(part("comparison", "agreement", compared(one, other).values()))
+    assert "2 of" in text
+    assert "images could not be read" in text
 
 
 def test_runs_without_predictions_or_shared_images_have_no_agreement(tmp_path):

@@ -52,9 +52,9 @@ def test_cards_sort_by_expected_errors(finished):
 
 def test_without_tuned_features_the_frozen_ones_serve(own_run):
     (own_run.path / "tuned.npy").unlink()
-    said = text_of(shown(own_run, PageImages(Missing("gone"), 0)))
-    assert "before training" in said
-    assert "No images: gone." in said
+    text = text_of(shown(own_run, PageImages(Missing("gone"), 0)))
+    assert "before training" in text
+    assert "No images: gone." in text
     own_run.path.joinpath("target.features").rename(own_run.path / "elsewhere")
     del own_run.__dict__["frozen"]
     assert "images are sorted by confidence" in text_of(shown(own_run, PageImages(Missing("gone"), 0)))

@@ -36,7 +36,7 @@ def test_ids_of_two_figures_are_distinct():
 
 
 def two_panels():
-    """With pixels, a legend, a label that is there and some that are not, and a title that has to give way."""
+    """A figure with pixels, a legend, one label of two axes, and a title beside the legend."""
     figure, (left, right) = quiet_panels(4.0, 2.0, (1, 2), dpi=150)
     left.scatter(*np.random.default_rng(0).normal(size=(2, 50)), rasterized=True)
     left.set(title="one", xlabel="across")

@@ -117,9 +117,9 @@ def test_missing_template_value_is_an_error():
 
 
 def test_no_invisible_character_reaches_a_page(macros):
-    said = str(macros.note("a\u202eb\x00")) + str(macros.table(Table(["n\x1b"], [("\u2066",)])))
-    assert not {"\u202e", "\x00", "\x1b", "\u2066"} & set(said)
-    assert said.count(REPLACEMENT) == 4
+    message = str(macros.note("a\u202eb\x00")) + str(macros.table(Table(["n\x1b"], [("\u2066",)])))
+    assert not {"\u202e", "\x00", "\x1b", "\u2066"} & set(message)
+    assert message.count(REPLACEMENT) == 4
 
 
 def test_links_of_the_contents_lead_to_sections(macros):

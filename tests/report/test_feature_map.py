@@ -40,7 +40,7 @@ def test_map_keeps_neighbors_together(tables):
 
 
 def test_map_separates_groups_that_pca_overlaps():
-    """Eight groups in as many directions: in a plane by PCA most neighbors are strangers."""
+    """PCA to two dimensions mixes eight groups in eight directions."""
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(8), 12)
     x = (4 * np.eye(8)[group] + rng.normal(0, 0.3, (96, 8))).astype(np.float32)
@@ -84,7 +84,7 @@ def test_each_tile_is_the_image_of_its_mark(finished):
     figure = draw_map(found)
     (axes,) = figure.axes
     sheets = tiles(found, figure, (finished.pool, finished.target))
-    spots = [spot for _, told in sheets for spot in told.split(" ")]
+    spots = [spot for _, texts in sheets for spot in texts.split(" ")]
     assert len(spots) == len(found.points)
     for place in (0, found.n_shown[0] - 1, found.n_shown[0], len(spots) - 1):
         x, y = axes.transData.transform(found.points[place]) / figure.bbox.size

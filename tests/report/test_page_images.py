@@ -36,7 +36,7 @@ def remarks(page_images):
 
 
 def cost(pictures):
-    """Characters of the page, at least."""
+    """The number of characters that pictures take in the page."""
     return sum(len(picture.uri) + len(picture.alt) + 40 for picture in pictures)
 
 
@@ -59,8 +59,8 @@ def test_unreadable_images_are_omitted_and_counted(images):
     first, second = page_images.sheets([order(0, 1), order(0)])
     assert opened(first).size == (16, 16)
     assert second is None
-    (said,) = remarks(page_images)
-    assert said.startswith("2 of 3 images could not be read, e.g. a/0.png")
+    (text,) = remarks(page_images)
+    assert text.startswith("2 of 3 images could not be read, e.g. a/0.png")
 
 
 def test_budget_limits_sheets_and_counts_omitted_ones(images):

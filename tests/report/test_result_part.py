@@ -24,8 +24,8 @@ def shown(run: RunFolder) -> str:
     return part("run", "result", result_part(run, views, PageImages(run.target, 10**7)))
 
 
-def told(confidence, n_known, n_categories, cluster, n_neither=0, n_given=0) -> str:
-    """The sentence for these images, of which the first are like none, or labeled."""
+def texts(confidence, n_known, n_categories, cluster, n_neither=0, n_given=0) -> str:
+    """The headline for these images; the first ones are unlike all categories, or labeled."""
     n = len(cluster)
     index = pa.table({name: [str(number) for number in range(n)] for name in ("id", "dataset", "path")})
     categories = category_names([f"class {number}" for number in range(n_known)], n_categories)
@@ -62,14 +62,14 @@ def test_the_numbers_of_the_sentence_are_those_of_the_predictions(finished):
 def test_the_largest_clusters_have_their_expected_purity(finished, own_run):
     views = [view for view in describe_clusters(finished.predictions, None) if view.category.kind == "discovered"]
     largest = max(views, key=lambda view: view.n_images)
-    said = text_of(shown(finished)).replace("\u00a0", " ")
-    assert f"{largest.category.name} {largest.n_images} images expected purity {100 * largest.purity:.0f} %" in said
+    message = text_of(shown(finished)).replace("\u00a0", " ")
+    assert f"{largest.category.name} {largest.n_images} images expected purity {100 * largest.purity:.0f} %" in message
     own_run.save_about(own_run.about | {"expected_right": None})
     assert "expected purity" not in text_of(shown(RunFolder.open(own_run.path)))
 
 
 @pytest.mark.parametrize(
-    ("case", "said"),
+    ("case", "message"),
     [
         (
             (0.9, 2, 2, [0, 1, 1]),
@@ -94,25 +94,25 @@ def test_the_largest_clusters_have_their_expected_purity(finished, own_run):
         ((1.0, 1, 1, [0], 0, 1), "1 image: 1 in 1 known class (1 already labeled)."),
     ],
 )
-def test_sentence_omits_empty_counts(case, said):
-    assert told(*case) == said
+def test_sentence_omits_empty_counts(case, message):
+    assert texts(*case) == message
 
 
 def test_published_assignment_states_basis_of_confidence(own_run):
     about = own_run.about | {"answer": "method", "expected_right": None, "calibrated_on": "held-out labeled images"}
     own_run.save_about(about)
-    said = text_of(shown(RunFolder.open(own_run.path)))
-    assert "Confidence is based on held-out labeled images; look first at" in said
-    assert "expect" not in said
-    assert "uncertain" not in said
+    message = text_of(shown(RunFolder.open(own_run.path)))
+    assert "Confidence is based on held-out labeled images; look first at" in message
+    assert "expect" not in message
+    assert "uncertain" not in message
 
 
 def test_run_of_an_earlier_version_is_shown(own_run):
     about = {name: each for name, each in own_run.about.items() if name not in ("expected_right", "calibrated_on")}
     own_run.save_about(about)
-    said = text_of(shown(RunFolder.open(own_run.path)))
-    assert "unlike all categories. Look first at" in said
-    assert "expect" not in said
+    message = text_of(shown(RunFolder.open(own_run.path)))
+    assert "unlike all categories. Look first at" in message
+    assert "expect" not in message
 
 
 def test_the_largest_new_clusters_are_shown_with_what_is_nearest(finished):
@@ -131,9 +131,9 @@ def test_the_largest_new_clusters_are_shown_with_what_is_nearest(finished):
 def test_the_accuracy_stands_beside_that_of_simple_methods(own_run):
     own_run.save_about(own_run.about | {"check": {"baselines": {"k-means": {"all": 0.293}, "Ward": {"all": 0.327}}}})
     run = RunFolder.open(own_run.path)
-    said = text_of(shown(run)).replace("\u00a0", " ")
-    assert f"Accuracy by the true labels: {run.scores.percent('all')} % of all images," in said
-    assert "Simple methods on the features before training: k-means 29.3 %, Ward 32.7 %." in said
+    message = text_of(shown(run)).replace("\u00a0", " ")
+    assert f"Accuracy by the true labels: {run.scores.percent('all')} % of all images," in message
+    assert "Simple methods on the features before training: k-means 29.3 %, Ward 32.7 %." in message
 
 
 def test_result_without_truth_selection_or_new_clusters(own_run):

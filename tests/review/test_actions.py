@@ -101,8 +101,8 @@ def test_external_action_is_served_logged_undone_and_replayed(opened, run, flag)
             "cluster": 2,
             "why": "two kinds",
         }
-        told = client.get("/history").json()["lines"][0]["text"]
-        assert told == f"asked others to look at {opened.state.labels[2].name}: two kinds"
+        texts = client.get("/history").json()["lines"][0]["text"]
+        assert texts == f"asked others to look at {opened.state.labels[2].name}: two kinds"
         assert "why: Field required" in send(client, 2, {"do": "flag", "cluster": 2}).json()["error"]
         assert send(client, 3, {"do": "flag", "cluster": 99, "why": "gone"}).status_code == 409
         assert send(client, 4, {"do": "undo"}).status_code == 200
@@ -111,7 +111,7 @@ def test_external_action_is_served_logged_undone_and_replayed(opened, run, flag)
     again = OpenReview(run)
     assert again.state.tables["flags"] == {(2, "anna"): "two kinds"}
     with TestClient(make_app(again)) as client:
-        assert [line["text"] for line in client.get("/history").json()["lines"]][-1] == told
+        assert [line["text"] for line in client.get("/history").json()["lines"]][-1] == texts
 
 
 def test_log_with_an_unknown_action_is_rejected(opened, run, say, flag):

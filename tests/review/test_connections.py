@@ -1,4 +1,4 @@
-"""Connections to a real server that has few places, and little or much time."""
+"""Limits on connections to a real server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ N_CONNECTIONS, N_STRANGERS = 16, 4
 
 @pytest.fixture(scope="module")
 def serve(finished_run, tmp_path_factory):
-    """`serve(seconds=1)`: a server with few places and these limits."""
+    """`serve(seconds=1)`: a server that allows few connections and has these limits."""
     with ExitStack() as running:
 
         def start(**limits) -> LiveReview:
@@ -51,7 +51,7 @@ def head(live: LiveReview, path: str = "status", **headers: str) -> bytes:
 
 
 def is_closed(connection) -> bool:
-    """Whether the server ends it; waits as long as it does not."""
+    """Wait until the server closes the connection, and return whether it did."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:

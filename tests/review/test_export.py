@@ -116,7 +116,7 @@ def test_labeled_set_needs_a_parquet_name(reviewed, tmp_path):
 
 
 def spoil(file, how, tmp_path):
-    """What may happen to a photo after the run."""
+    """Ways in which a photo may change after the run."""
     file.unlink()
     if how == "link to a text":
         secret = tmp_path / "secret.txt"
@@ -154,7 +154,7 @@ def test_export_rejects_changed_files_by_name(run, photos, say, tmp_path, how, f
 
 
 def test_unknown_files_must_be_images(run, photos, say, tmp_path):
-    """As in a run of an earlier version with ids that a list brought."""
+    """A run of an earlier version whose ids came from a table."""
     target = run.target
     table = target.table.drop_columns([CONTENT])
     names = [f"photo-{row}" for row in range(len(target))]

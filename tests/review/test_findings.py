@@ -52,13 +52,13 @@ def test_names_and_verdicts_are_those_of_each_reviewer(run, opened, say):
     assert found.reviewers == ("anna", "ben")
     assert found.by_status == {"kept": 4, "disputed": 1, "open": len(opened.predictions.categories) - 5}
     assert found.n_clusters == len(opened.predictions.categories)
-    told = [found.clusters[each] for each in (a, b, c, d, e, 0)]
-    assert [each.given_name for each in told] == ["gull", "skua", None, known, None, None]
-    assert [each.status for each in told] == ["kept", "kept", "disputed", "kept", "open", "kept"]
-    assert told[0].verdicts == {"anna": "keep", "ben": "keep"}
-    assert told[2].verdicts == {"anna": "keep", "ben": "reject"}
-    assert [each.other_names for each in told] == [{}, {"anna": "tern"}, {}, {}, {}, {}]
-    assert (told[3].kind, told[0].kind) == ("known", "discovered")
+    texts = [found.clusters[each] for each in (a, b, c, d, e, 0)]
+    assert [each.given_name for each in texts] == ["gull", "skua", None, known, None, None]
+    assert [each.status for each in texts] == ["kept", "kept", "disputed", "kept", "open", "kept"]
+    assert texts[0].verdicts == {"anna": "keep", "ben": "keep"}
+    assert texts[2].verdicts == {"anna": "keep", "ben": "reject"}
+    assert [each.other_names for each in texts] == [{}, {"anna": "tern"}, {}, {}, {}, {}]
+    assert (texts[3].kind, texts[0].kind) == ("known", "discovered")
 
 
 def test_findings_follow_moved_images(run, opened, say):

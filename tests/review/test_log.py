@@ -63,7 +63,7 @@ def test_zeros_after_a_power_cut_are_skipped(tmp_path):
 
 
 def test_action_is_flushed_before_it_is_confirmed(tmp_path, monkeypatch):
-    """The plug may be pulled right after the answer. Other tests run without waiting for the disk."""
+    """A power cut may follow the confirmation. Other tests run without flushing."""
     log, done = written(tmp_path / "log.jsonl", 1), []
     monkeypatch.setattr(os, "fsync", lambda number: done.append((os.fstat(number).st_ino, read_count(log.saved))))
     with log.writing():
@@ -174,7 +174,7 @@ def test_damaged_count_warns_and_is_rewritten(tmp_path, damage, caplog):
 
 
 def test_log_without_count_is_read(tmp_path):
-    """As it was written before there was a count, or copied alone."""
+    """The log was copied without its count."""
     path = tmp_path / "log.jsonl"
     written(path).saved.unlink()
     whole = path.read_bytes()
@@ -288,7 +288,7 @@ def test_a_system_without_fcntl_can_review_and_read_what_others_wrote(run, say):
 
 
 def test_a_log_of_an_earlier_version_is_read(opened, run):
-    """Lines as version 1 wrote them, checksums and all."""
+    """Lines with checksums as version 1 wrote them."""
     opened.folder.mkdir()
     actions = [
         '{"do":"keep","cluster":0}',

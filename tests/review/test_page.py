@@ -64,7 +64,7 @@ def state(live) -> OpenReview:
 
 
 def saved(page, n):
-    """Wait until the page has shown what `n` actions did."""
+    """Wait until the page shows the result of `n` actions."""
     page.wait_for_function(
         "n => Number(document.body.dataset.seq) >= n "
         "&& (document.querySelector('dialog') !== null || !('busy' in document.body.dataset))",
@@ -82,7 +82,7 @@ def wait_for_another(page, cluster):
 
 
 def choose(page, n):
-    """Select the first `n` images by keyboard and say which they are."""
+    """Select the first `n` images by keyboard and return their rows."""
     page.keyboard.press("g")
     page.keyboard.press("Home")
     for place in range(n):
@@ -389,14 +389,14 @@ def test_help_lists_every_key(chromium, standing):
     page = chromium.new_page()
     show(page, standing)
     page.keyboard.press("?")
-    told = set(page.locator("dialog kbd").all_text_contents())
+    texts = set(page.locator("dialog kbd").all_text_contents())
     page.keyboard.press("Escape")
     source = page.evaluate("fetch('static/review.js').then((r) => r.text())")
     block = source[source.index("const KEYS = [") :].split("];\n")[0]
     command_of = dict(re.findall(r'^  \["([^"]+)", "(\w+)"', block, flags=re.MULTILINE))
     assert len(command_of) > 25
-    assert set(command_of) - told == {"Escape"}, "which the help calls Esc"
-    assert {"arrows", "Space", "Enter", "Esc"} <= told
+    assert set(command_of) - texts == {"Escape"}, "which the help calls Esc"
+    assert {"arrows", "Space", "Enter", "Esc"} <= texts
     commands = set(re.findall(r"^  (\w+): (?:async )?\(", source, flags=re.MULTILINE))
     assert set(command_of.values()) <= commands
     for button in page.locator("[data-command]:has(kbd)").all():

@@ -17,7 +17,7 @@ from justright.review.state import ConflictError
 
 
 def check(opened, is_right, by="anna"):
-    """Judge the next image, and say which it was."""
+    """Judge the next image and return its row."""
     return acting.check(opened, is_right, by).line.action.row
 
 

@@ -57,7 +57,7 @@ def test_unwritable_log_is_an_error(client, opened):
 
 def test_rejected_request_names_the_field(client):
     body = {"id": "ab" * 8, "base": 0, "reviewer": "anna", "action": {"do": "keep", "cluster": "1"}}
-    for action, said in [
+    for action, message in [
         ({"do": "keep", "cluster": "1"}, "body.action: cluster: Input should be a valid integer"),
         ({"do": "delete"}, "body.action: do: Expected one of keep, discard, name"),
         ({"do": ["keep"]}, "body.action: do: Expected one of"),
@@ -66,7 +66,7 @@ def test_rejected_request_names_the_field(client):
     ]:
         answer = client.post("/act", json=body | {"action": action})
         assert answer.status_code == httpx.codes.UNPROCESSABLE_ENTITY
-        assert said in answer.json()["error"]
+        assert message in answer.json()["error"]
 
 
 def test_a_damaged_image_is_missing_and_the_rest_works(client, opened, monkeypatch):

@@ -1,4 +1,4 @@
-"""Exports to labeling tools and what comes back from them."""
+"""Exports to labeling tools, and imports of the corrected labels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def edited(opened, to, out, labels):
 
 
 def labels_now(opened, tmp_path):
-    """What `--export` says, by row."""
+    """The class names of `--export`, by row."""
     export(opened, tmp_path / "now.csv", "csv")
     with (tmp_path / "now.csv").open(encoding="utf-8", newline="") as file:
         return [row["class_name"] or None for row in csv.DictReader(file)]

@@ -73,7 +73,7 @@ class PageImages:
 
     images: ImageSet | SmallImages | Missing
     budget: int
-    n_asked: int = field(default=0, init=False)
+    n_requested: int = field(default=0, init=False)  # images on all sheets
     n_left_out: int = field(default=0, init=False)  # sheets omitted because the budget was used up
     problems: list[str] = field(default_factory=list, init=False)  # one message per unreadable image
     _sampled: dict[SheetOrder, Sheet] = field(default_factory=dict, init=False)  # sheets already drawn for an estimate
@@ -87,7 +87,7 @@ class PageImages:
                 self.n_left_out += bool(len(order.rows))
                 yield None
                 continue
-            self.n_asked += len(order.rows)
+            self.n_requested += len(order.rows)
             self.problems += problems
             self.budget -= _n_characters(picture)
             if self.budget < 0:  # this one does not fit

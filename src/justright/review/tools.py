@@ -93,7 +93,7 @@ def _label_sheet(opened: OpenReview, names: ImageNames, root: Path, is_copy: boo
         names=names,
         root=root,
         labels=[None if status == "rejected" else name for name, status in labels],
-        # the confidence of the run says nothing about a category that a person chose
+        # the confidence of the run is about its own category, not about one that a person chose
         confidence=[round(value, 6) if is_same else None for value, is_same in confidence],
         classes=list(dict.fromkeys([*(state.labels[c].name for c in used), *opened.known_classes, NO_CATEGORY])),
         table=table,

@@ -15,7 +15,7 @@ from justright.review.image_names import ImageNames
 from justright.utils.errors import DataError
 from justright.utils.files import parsed_json, reader_of
 
-GivenLabel = tuple[str, str]  # the name of an image in a file, and the label that the file gives it
+GivenLabel = tuple[str, str]  # the name of an image in a file, and its label there
 
 
 @dataclass(frozen=True, eq=False)

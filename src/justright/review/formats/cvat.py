@@ -1,4 +1,4 @@
-"""CVAT for images 1.1: XML that gives each image a tag. Boxes and other shapes are ignored."""
+"""CVAT for images 1.1: XML with one tag for each image. Boxes and other shapes are ignored."""
 
 from __future__ import annotations
 
