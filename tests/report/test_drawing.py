@@ -36,7 +36,7 @@ def test_ids_of_two_figures_are_distinct():
 
 
 def two_panels():
-    """A figure with pixels, a legend, one label of two axes, and a title beside the legend."""
+    """A figure with pixels, a legend, one label of four, and a title above a power of ten."""
     figure, (left, right) = quiet_panels(4.0, 2.0, (1, 2), dpi=150)
     left.scatter(*np.random.default_rng(0).normal(size=(2, 50)), rasterized=True)
     left.set(title="one", xlabel="across")

@@ -36,7 +36,7 @@ class Written:
 
 @dataclass
 class Reference:
-    """A review as one flat table of ("image", row), ("name", cluster), ("verdict", cluster, who) and ("undone", action).
+    """A review as one table of ("image", row), ("name", cluster), ("verdict", cluster, who) and ("undone", action).
 
     Undo puts back what was there before. It is refused where that was overwritten, or where an image or a verdict would
     be left in a cluster that has no name.

@@ -16,7 +16,7 @@ import numpy as np
 
 from justright.discovery.predictions import Predictions
 from justright.evaluation import CheckedAccuracy
-from justright.review.open_review import OpenReview, has_review
+from justright.review.open_review import OpenReview
 from justright.review.random_checks import accuracy, n_checks_needed
 from justright.review.state import REJECTED, ReviewState
 from justright.runs.run_folder import RunFolder
@@ -58,7 +58,7 @@ class Review:
 
 def findings(run: RunFolder) -> Review | None:
     """Summarize the review of a run; None if there are no actions. DataError if its log is damaged or does not fit."""
-    if not has_review(run):
+    if not any((run.path / "review" / name).exists() for name in ("log.jsonl", "saved.json")):  # a log may be lost
         return None
     opened = OpenReview(run)
     with opened.reading() as state:

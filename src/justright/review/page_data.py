@@ -134,15 +134,9 @@ class PageData:
         labels = self.state.labels
         same_name = [c for c in self.lists.alive() if c != cluster and labels[c].name == labels[cluster].name]
         opinions = {who: asdict(opinion) for who, opinion in sorted(self.state.opinions.get(cluster, {}).items())}
-        return self.lists.summary(cluster) | {
-            "opinions": opinions,
-            "same_name": same_name,
-            "doubt": self._doubt(cluster),
-        }
-
-    def _doubt(self, cluster: int) -> str:
-        """A hint, until someone changes or names the cluster."""
-        return "may be two kinds" if cluster in self.may_be_two and not self.state.changed_at(cluster) else ""
+        is_unchanged = not self.state.changed_at(cluster)  # the hint is about the cluster as the run made it
+        doubt = "may be two kinds" if cluster in self.may_be_two and is_unchanged else ""
+        return self.lists.summary(cluster) | {"opinions": opinions, "same_name": same_name, "doubt": doubt}
 
     def images(
         self, cluster: ClusterOrRejected, order: ImageOrder = "uncertain", offset: Offset = 0, limit: Limit = 200

@@ -15,8 +15,7 @@ from pydantic import NonNegativeInt, ValidationError
 from justright.data.quarantine import printable
 from justright.review.actions import MAX_NAME, Request, clean_text
 from justright.review.export import label_table, new_folder, put_image
-from justright.review.formats import FORMATS, format_of
-from justright.review.formats.base import GivenLabel, LabelSheet, checked, read_json
+from justright.review.formats import FORMATS, GivenLabel, LabelSheet, checked, format_of, read_json
 from justright.review.image_names import ImageNames
 from justright.review.open_review import OpenReview
 from justright.review.relabel import NO_CATEGORY, Relabel, SetLabels, corrections

@@ -10,7 +10,7 @@ from typing import IO
 
 from justright.data.decoding import upright_size
 from justright.data.readers import open_zip
-from justright.review.formats.base import Format, GivenLabel, LabelSheet, xml_text
+from justright.review.formats import Format, GivenLabel, LabelSheet, xml_text
 from justright.review.image_names import ImageNames
 from justright.utils.context import track
 from justright.utils.errors import DataError

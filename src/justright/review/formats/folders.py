@@ -12,7 +12,7 @@ from justright.data import ImageSet
 from justright.data.columns import names_column, nfc, with_columns
 from justright.data.folder import is_image_name, walk
 from justright.review.export import fill_class_folders
-from justright.review.formats.base import Format, GivenLabel, LabelSheet, checked, read_json
+from justright.review.formats import Format, GivenLabel, LabelSheet, checked, read_json
 from justright.review.image_names import ImageNames
 from justright.utils.files import write_json
 
@@ -47,7 +47,6 @@ def read(path: Path, images: ImageNames) -> Iterator[GivenLabel]:
 FORMAT = Format(
     write,
     read,
-    file="",
     usage="Move images between the folders of {out}; a new folder is a new category.",
     images="",
 )
