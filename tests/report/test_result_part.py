@@ -24,7 +24,7 @@ def shown(run: RunFolder) -> str:
     return part("run", "result", result_part(run, views, PageImages(run.target, 10**7)))
 
 
-def texts(confidence, n_known, n_categories, cluster, n_neither=0, n_given=0) -> str:
+def headline_text(confidence, n_known, n_categories, cluster, n_neither=0, n_given=0) -> str:
     """The headline for these images; the first ones are unlike all categories, or labeled."""
     n = len(cluster)
     index = pa.table({name: [str(number) for number in range(n)] for name in ("id", "dataset", "path")})
@@ -95,7 +95,7 @@ def test_the_largest_clusters_have_their_expected_purity(finished, own_run):
     ],
 )
 def test_sentence_omits_empty_counts(case, message):
-    assert texts(*case) == message
+    assert headline_text(*case) == message
 
 
 def test_published_assignment_states_basis_of_confidence(own_run):

@@ -24,9 +24,9 @@ def reviewed(**changes) -> ReviewedCluster:
     return ReviewedCluster(**(plain | {"verdicts": {}, "other_names": {}} | changes))
 
 
-def text(cluster: ReviewedCluster, n_predicted: int = 10) -> list[str | None]:
-    cells = review_cells(cluster, n_predicted).values()
-    return [None if cell is None else re.sub("</?bdi>", "", str(cell)) for cell in cells]
+def cells(cluster: ReviewedCluster, n_predicted: int = 10) -> list[str | None]:
+    values = review_cells(cluster, n_predicted).values()
+    return [None if value is None else re.sub("</?bdi>", "", str(value)) for value in values]
 
 
 def page(run) -> str:
@@ -50,33 +50,33 @@ def card_of(html: str, name: str) -> dict[str, str]:
 
 
 def test_verdicts_in_words():
-    assert text(reviewed()) == [None, None, None, None]
-    assert text(reviewed(verdicts={"anna": "keep", "ben": "keep"}, status="kept"))[1] == "kept by anna and ben"
-    assert text(reviewed(verdicts={"ben": "reject"}, status="rejected"))[1] == "rejected by ben"
+    assert cells(reviewed()) == [None, None, None, None]
+    assert cells(reviewed(verdicts={"anna": "keep", "ben": "keep"}, status="kept"))[1] == "kept by anna and ben"
+    assert cells(reviewed(verdicts={"ben": "reject"}, status="rejected"))[1] == "rejected by ben"
     mixed = {"anna": "reject", "ben": "keep", "cleo": "reject"}
-    assert text(reviewed(verdicts=mixed, status="disputed"))[1] == "disputed: kept by ben, rejected by anna and cleo"
+    assert cells(reviewed(verdicts=mixed, status="disputed"))[1] == "disputed: kept by ben, rejected by anna and cleo"
     many = {f"reviewer {n}": "keep" for n in range(9)}
-    assert text(reviewed(verdicts=many, status="kept"))[1] == "kept by 9 reviewers"
+    assert cells(reviewed(verdicts=many, status="kept"))[1] == "kept by 9 reviewers"
 
 
 def test_names_in_words():
-    assert text(reviewed(given_name="gull"))[0] == "gull"
-    assert text(reviewed(given_name="gull", kind="known"))[0] == "gull (known class)"
-    assert text(reviewed(given_name="gull", other_names={"anna": "tern", "ben": "tern", "cleo": "skua"}))[0] == (
+    assert cells(reviewed(given_name="gull"))[0] == "gull"
+    assert cells(reviewed(given_name="gull", kind="known"))[0] == "gull (known class)"
+    assert cells(reviewed(given_name="gull", other_names={"anna": "tern", "ben": "tern", "cleo": "skua"}))[0] == (
         "gull; tern by anna and ben; skua by cleo"
     )
 
 
 def test_moved_images_in_words():
-    assert text(reviewed(n_images=0, elsewhere=(("gull", 10),), verdicts={"anna": "keep"}, status="kept")) == [
+    assert cells(reviewed(n_images=0, elsewhere=(("gull", 10),), verdicts={"anna": "keep"}, status="kept")) == [
         None, "merged into gull", "0", None,
     ]  # fmt: skip
-    assert text(reviewed(n_images=0, elsewhere=(("gull", 6), ("tern", 3)), n_rejected=1))[1:] == [
+    assert cells(reviewed(n_images=0, elsewhere=(("gull", 6), ("tern", 3)), n_rejected=1))[1:] == [
         "no images left", "0", "6 in gull, 3 in tern, 1 rejected",
     ]  # fmt: skip
-    assert text(reviewed(n_images=14))[2:] == ["14", None]
+    assert cells(reviewed(n_images=14))[2:] == ["14", None]
     places = tuple((f"cluster {n}", 9 - n) for n in range(6))
-    assert text(reviewed(n_images=1, elsewhere=places))[3] == (
+    assert cells(reviewed(n_images=1, elsewhere=places))[3] == (
         "9 in cluster 0, 8 in cluster 1, 7 in cluster 2, 15 in other clusters"
     )
 
