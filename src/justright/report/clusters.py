@@ -62,9 +62,9 @@ def describe_clusters(
 
     Without features, images are ordered by confidence, and neighbors are unknown.
     """
-    if features is None or not len(predictions):
-        centrality, near = predictions.confidence.astype(np.float64), {}
-    else:
+    centrality = predictions.confidence.astype(np.float64)
+    near: dict[int, dict[str, Any]] = {}
+    if features is not None and len(predictions):
         centrality, near = _compare(predictions, features)
     by_cluster = np.split(np.lexsort((-centrality, predictions.cluster)), np.cumsum(predictions.sizes))
     # "belongs with" is not shown: it was right in 4 of 22 judged cases
@@ -104,11 +104,11 @@ def _compare(
     categories = [predictions.categories[number] for number in sums.classes.tolist()]
     is_known = np.array([category.kind == "known" for category in categories])
     near: dict[int, dict[str, Any]] = {}
-    for place, number in enumerate(sums.classes.tolist()):  # all pairs of many thousands would not fit into memory
-        is_other = np.arange(len(unit)) != place
-        cosine = unit @ unit[place]
-        of_images = unit @ mean_direction[place]  # the mean of cosines is the product with the mean direction
-        near[number] = {"apart": float(of_images[place] - of_images[is_other].max())} if is_other.any() else {}
+    for row, number in enumerate(sums.classes.tolist()):  # all pairs of many thousands would not fit into memory
+        is_other = np.arange(len(unit)) != row
+        cosine = unit @ unit[row]
+        of_images = unit @ mean_direction[row]  # the mean of cosines is the product with the mean direction
+        near[number] = {"apart": float(of_images[row] - of_images[is_other].max())} if is_other.any() else {}
         for name, side in (("near_known", is_known), ("near_cluster", ~is_known)):
             if len(places := np.flatnonzero(is_other & side)):
                 best = places[cosine[places].argmax()]

@@ -14,7 +14,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     return a.localeCompare(b);
   };
   Array.from(table.tHead.rows[0].cells).forEach((head, column) => {
-    if (!rows.some((row) => row.cells[column].textContent)) return; // columns of pictures cannot be sorted
+    if (!rows.some((row) => row.cells[column].textContent)) return; // pictures have no order
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = head.textContent;
@@ -69,7 +69,7 @@ for (const map of document.querySelectorAll("figure.map")) {
   const hide = () => { tile.hidden = true; };
   const onScreen = ({ at }, box = drawn.getBoundingClientRect()) => [box.left + (at[0] / 1000) * box.width, box.top + (at[1] / 1000) * box.height];
   const look = ({ clientX, clientY }) => {
-    let least = 12; // pixels: farther marks are ignored
+    let least = 12; // pixels: farther marks are not meant
     let found = null;
     const box = drawn.getBoundingClientRect();
     for (const spot of spots) {
