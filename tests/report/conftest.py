@@ -29,7 +29,7 @@ def maps():
 
 @pytest.fixture
 def weighed():
-    """A function that fits a selector and gives the result."""
+    """A function that fits a selector and returns the result."""
     rng = np.random.default_rng(0)
     centers = 0.6 + rng.normal(size=(13, 8))
     tables = []
@@ -51,7 +51,7 @@ def weighed():
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-    """A finished run; tests read it and leave it as it is."""
+    """A finished run that tests only read."""
     return make_run(tmp_path_factory.mktemp("runs") / "run", per_class=10)
 
 
@@ -70,7 +70,7 @@ def own_run(finished, tmp_path):
 
 @pytest.fixture
 def bare_run(own_run):
-    """A copy without what figures are drawn from: its page is made quickly, and its clusters are all there."""
+    """A copy without the files for figures: its page is written quickly and still has all clusters."""
     for name in ("weights.parquet", "metrics.jsonl", "count.json", "scores.json", "truth.parquet"):
         (own_run.path / name).unlink()
     (own_run.path / "pool.features").rename(own_run.path / "elsewhere")

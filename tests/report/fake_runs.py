@@ -1,4 +1,4 @@
-"""Runs that exist in memory only, for what compares them."""
+"""Runs in memory, to test comparisons."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def fake_run(
     if run is not None:
         return ComparedRun(name, run)
     folder = RunFolder(Path("no such folder") / name)
-    said = {"method": "gcd", "selector": "beta", "seed": 0, "k_source": "given"} | about
+    text = {"method": "gcd", "selector": "beta", "seed": 0, "k_source": "given"} | about
     scores = None
     if accuracy is not None:
         intervals = dict.fromkeys(("all", "old", "new"), (accuracy - half, accuracy + half)) if half else {}
         scores = Scores(accuracy, accuracy, accuracy, 0.5, 0.5, "v2", 100, 50, 50, 10, 10, intervals=intervals)
-    vars(folder).update(about=said, scores=scores, selection=None, count=None, curves={})
+    vars(folder).update(about=text, scores=scores, selection=None, count=None, curves={})
     return ComparedRun(name, folder)

@@ -1,4 +1,4 @@
-"""What holds of every page: elements close in order, and addresses stay inside."""
+"""Checks of every page: elements close in order, and addresses stay inside."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check(html):
 
 
 def text_of(html):
-    """What a person reads: no markup, no scripts, no styles."""
+    """The visible text, without markup, scripts and styles."""
     without = re.sub(r"<(script|style)>.*?</\1>", "", html, flags=re.S)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", without).replace("\u00a0", " "))
 

@@ -1,4 +1,4 @@
-"""A run with thousands of classes and clusters, written without training: for what grows with the data."""
+"""Write a run with thousands of classes and clusters without training, to test limits of size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PER_CLASS = 4
 def make_large_run(
     path: Path, root: Path, files: Sequence[str], n_images: int = 100_000, n_clusters: int = 2000, n_classes: int = 4500
 ) -> RunFolder:
-    """Files below `root` stand for all images, again and again."""
+    """Write the run; its images are the files below `root`, repeated."""
     rng = np.random.default_rng(0)
     path.mkdir(parents=True, exist_ok=True)
     y = rng.integers(0, n_clusters, n_images)

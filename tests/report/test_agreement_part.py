@@ -35,7 +35,7 @@ def pair_of(one: Predictions, other: Predictions) -> RunPair:
 
 
 def best_share_as_loops(one, other):
-    """Try every way to give each group of the second a group of the first, or none."""
+    """Try every one-to-one matching of the groups of both, where a group may stay unmatched."""
     groups, mine = sorted(set(other)), sorted(set(one)) + [-1] * len(set(other))
     return max(
         sum(a == dict(zip(groups, names, strict=False))[b] for a, b in zip(one, other, strict=True)) / len(one)
@@ -54,7 +54,7 @@ def rand_index_as_loops(one, other):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_agreement_is_that_of_loops(seed):
+def test_agreement_equals_plain_loops(seed):
     rng = np.random.default_rng(seed)
     one, other = rng.integers(0, 4, 20).tolist(), rng.integers(0, 3, 20).tolist()
     pair = pair_of(predictions_of(one), predictions_of(other))
@@ -68,7 +68,7 @@ def test_agreement_ignores_names_and_numbers_of_new_clusters():
     assert (pair.share, pair.rand_index) == (1.0, 1.0)
 
 
-def test_known_classes_of_one_name_match_whatever_their_images():
+def test_known_classes_match_by_name():
     """The second run puts the images of cat into a new cluster, and others into cat."""
     names = (Category("cat", "known"), Category("new-001", "discovered"))
     one, other = predictions_of([0, 0, 0, 1], names=names), predictions_of([1, 1, 1, 0], names=names)
@@ -102,11 +102,11 @@ def test_images_on_which_runs_differ_are_shown_with_both_categories(tmp_path):
     [pair] = agreement.pairs
     different = np.flatnonzero(~pair.is_same)
     assert 0 < len(different) <= 30
-    said = text_of(html)
-    assert f"{len(different)} images are not in matching categories" in said
+    text = text_of(html)
+    assert f"{len(different)} images are not in matching categories" in text
     for row in different.tolist():
         names = [run.predictions.categories[run.predictions.cluster[row]].name for run in (one, other)]
-        assert f"{names[0]} {names[1]}" in said
+        assert f"{names[0]} {names[1]}" in text
     assert len(checker.images) == len({(one.predictions.cluster[r], other.predictions.cluster[r]) for r in different})
 
 
@@ -115,7 +115,7 @@ def test_equal_runs_agree_on_all_images(tmp_path):
     assert "All images are in matching categories." in html
 
 
-def test_of_three_runs_every_pair_is_compared(tmp_path):
+def test_all_pairs_of_runs_are_compared(tmp_path):
     agreement = compared(*(made(tmp_path / name, n) for name, n in (("a", 0), ("b", 10), ("c", 30))))
     assert [pair.names for pair in agreement.pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
     values = agreement.values()
@@ -144,7 +144,7 @@ def test_images_are_matched_by_content_after_a_move(tmp_path):
 
 
 def test_removed_unreadable_files_keep_the_same_target(tmp_path):
-    """The fingerprint of the first run counts a file that nobody could read, and that is gone now."""
+    """The fingerprint of the first run includes an unreadable file that was removed later."""
     runs = [made(tmp_path / name, n, tmp_path / "photos") for name, n in (("before", 0), ("after", 9))]
     for number, run in enumerate(runs):
         prints = {"target": {"images": len(run.target) - number, "content": str(number)}}
@@ -160,9 +160,9 @@ def test_missing_and_replaced_images_are_counted(tmp_path):
     first, second = np.flatnonzero(~pair.is_same)[:2].tolist()
     (tmp_path / "photos" / one.target.paths[first]).unlink()
     Image.new("RGB", (9, 9)).save(tmp_path / "photos" / one.target.paths[second])
-    said = text_of(part("comparison", "agreement", compared(one, other).values()))
-    assert "2 of" in said
-    assert "images could not be read" in said
+    text = text_of(part("comparison", "agreement", compared(one, other).values()))
+    assert "2 of" in text
+    assert "images could not be read" in text
 
 
 def test_runs_without_predictions_or_shared_images_have_no_agreement(tmp_path):

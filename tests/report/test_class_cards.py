@@ -35,11 +35,11 @@ def test_a_card_says_weight_reason_and_images_of_its_class(finished):
     rows = re.findall(r"<tr>(.*?)</tr>", html, flags=re.S)[1:]
     classes = sorted(finished.selection.classes.to_pylist(), key=lambda row: -row["weight"])
     assert len(rows) == len(classes)
-    for row, said in zip(rows, classes, strict=True):
-        assert f"<bdi>{said['class_name']}</bdi>" in row
-        assert said["reason"] in row
-        assert f'data-value="{said["weight"]:.7g}"' in row
-        assert f'alt="images of {said["class_name"]}"' in row
+    for row, text in zip(rows, classes, strict=True):
+        assert f"<bdi>{text['class_name']}</bdi>" in row
+        assert text["reason"] in row
+        assert f'data-value="{text["weight"]:.7g}"' in row
+        assert f'alt="images of {text["class_name"]}"' in row
     assert "kept in resamples" not in html
 
 
@@ -56,6 +56,6 @@ def test_stability_is_shown_if_computed(finished):
 
 def test_without_features_the_rest_is_shown(own_run):
     own_run.path.joinpath("pool.features").rename(own_run.path / "elsewhere")
-    said = text_of(shown(own_run, own_run.selection, PageImages(Missing("gone"), 0)))
-    assert "The nearest cluster of each class is unknown: there are no frozen features" in said
-    assert own_run.selection.classes["class_name"][0].as_py() in said
+    text = text_of(shown(own_run, own_run.selection, PageImages(Missing("gone"), 0)))
+    assert "The nearest cluster of each class is unknown: there are no frozen features" in text
+    assert own_run.selection.classes["class_name"][0].as_py() in text

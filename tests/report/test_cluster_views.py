@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from justright.discovery.predictions import Predictions, category_names
-from justright.report.clusters import Neighbors, describe_clusters
+from justright.report.clusters import describe_clusters
 
 
 def unit(x):
@@ -24,14 +24,14 @@ def test_agrees_with_plain_loops(finished):
         assert view.n_neither == sum(predictions.is_neither[r] for r in rows)
         central = sorted((r for r in rows if not predictions.is_neither[r]), key=lambda r: -unit(tuned[r]) @ unit(own))
         assert view.rows.tolist() == central
-        for kind, found in (("known", view.near.known), ("discovered", view.near.cluster)):
+        for kind, found in (("known", view.near_known), ("discovered", view.near_cluster)):
             others = {
                 o: unit(c) @ unit(own) for o, c in centroid.items() if o != k and predictions.categories[o].kind == kind
             }
             nearest = max(others, key=others.get)
             assert found == (predictions.categories[nearest].name, pytest.approx(others[nearest], rel=1e-5))
         to = {o: np.mean([unit(tuned[r]) @ unit(c) for r in rows]) for o, c in centroid.items()}
-        assert view.near.apart == pytest.approx(to.pop(k) - max(to.values()), abs=1e-5)
+        assert view.apart == pytest.approx(to.pop(k) - max(to.values()), abs=1e-5)
 
 
 def test_the_ends_of_a_cluster_do_not_overlap(finished):
@@ -44,13 +44,13 @@ def test_the_ends_of_a_cluster_do_not_overlap(finished):
             assert edge[0] == view.rows[-1], "the farthest first"
 
 
-def test_without_features_rows_go_by_confidence(finished):
+def test_rows_without_features_sort_by_confidence(finished):
     for view in describe_clusters(finished.predictions, None):
         assert np.all(np.diff(finished.predictions.confidence[view.rows]) <= 0)
-        assert view.near == Neighbors()
+        assert (view.near_known, view.near_cluster, view.apart) == (None, None, None)
 
 
-def test_zeros_are_no_error(finished):
+def test_zero_features_are_accepted(finished):
     views = describe_clusters(finished.predictions, np.zeros((len(finished.predictions), 3), dtype=np.float32))
     assert sum(len(view.rows) + view.n_neither for view in views) == len(finished.predictions)
 
@@ -76,8 +76,8 @@ def test_labeled_images_do_not_make_a_cluster_purer():
     assert [view.n_likely_wrong for view in views] == [pytest.approx(0.6), 0]
 
 
-def test_a_single_cluster_has_nothing_near(finished):
+def test_single_cluster_has_no_neighbors(finished):
     found = finished.predictions
     one = Predictions(found.index, np.zeros_like(found.cluster), found.confidence, found.is_neither, found.categories)
     (view,) = describe_clusters(one, finished.tuned)
-    assert view.near == Neighbors()
+    assert (view.near_known, view.near_cluster, view.apart) == (None, None, None)

@@ -29,7 +29,7 @@ def test_every_cluster_has_a_card_with_its_numbers_and_sheets(finished):
         assert f">{len(view.rows) + view.n_neither}<" in row
         assert f">{100 * view.purity:.1f}<" in row
         assert f">{view.n_likely_wrong:.0f}<" in row
-        (known, cosine), (cluster, other) = view.near.known, view.near.cluster
+        (known, cosine), (cluster, other) = view.near_known, view.near_cluster
         assert f"known class <bdi>{known}</bdi> {cosine:.2f}, new cluster <bdi>{cluster}</bdi> {other:.2f}" in row
         assert f'alt="central images of {view.category.name}"' in row
         assert (f'alt="outliers of {view.category.name}"' in row) == (len(view.rows) >= 4)
@@ -52,9 +52,9 @@ def test_cards_sort_by_expected_errors(finished):
 
 def test_without_tuned_features_the_frozen_ones_serve(own_run):
     (own_run.path / "tuned.npy").unlink()
-    said = text_of(shown(own_run, PageImages(Missing("gone"), 0)))
-    assert "before training" in said
-    assert "No images: gone." in said
+    text = text_of(shown(own_run, PageImages(Missing("gone"), 0)))
+    assert "before training" in text
+    assert "No images: gone." in text
     own_run.path.joinpath("target.features").rename(own_run.path / "elsewhere")
     del own_run.__dict__["frozen"]
     assert "images are sorted by confidence" in text_of(shown(own_run, PageImages(Missing("gone"), 0)))

@@ -52,9 +52,9 @@ def test_own_labels_alone_are_the_baseline_where_a_run_has_them():
 
 def test_incomparable_runs_cause_warnings():
     runs = (fake_run("a", **PRINTS), fake_run("b", accuracy=None, fingerprints={"target": {"content": "b"}}))
-    said = " ".join(Comparison(runs).warnings())
-    assert "have different target images" in said
-    assert "Without scores: b." in said
+    text = " ".join(Comparison(runs).warnings())
+    assert "have different target images" in text
+    assert "Without scores: b." in text
     assert Comparison(runs).changes() == []
 
 

@@ -17,7 +17,7 @@ from justright.runs.run_folder import RunFolder
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
-    """Two seeds with selection, one without; the last has less than the others."""
+    """Two seeds with selection and one run without; the last lacks some files."""
     root, runs = tmp_path_factory.mktemp("compared"), []
     for name, seed, n_wrong in (("beta-0", 0, 15), ("beta-1", 1, 25), ("none <b>", 0, 60)):
         run = make_run(root / name, per_class=6, seed=seed, n_wrong=n_wrong)
@@ -33,20 +33,20 @@ def compared(tmp_path_factory):
 def test_numbers_are_those_of_the_runs(compared):
     comparison, html = compared
     check(html)
-    said = text_of(html)
-    assert "none &lt;b&gt;" in said
+    text = text_of(html)
+    assert "none &lt;b&gt;" in text
     for run in comparison.runs:
         low, high = run.scores.intervals["new"]
-        assert f"{100 * run.scores.new:.1f} [{100 * low:.1f}, {100 * high:.1f}]" in said
+        assert f"{100 * run.scores.new:.1f} [{100 * low:.1f}, {100 * high:.1f}]" in text
     ((_, changes),) = comparison.changes()
     for change in changes:
-        assert f"{change.group.capitalize()} {change} 2 / 1 {change.verdict()}" in said
-    assert "selector beta beta none" in said
-    assert "labeled-search: 24 (22 to 27)" in said
-    assert "not estimated" in said
-    assert "no selection" in said
+        assert f"{change.group.capitalize()} {change} 2 / 1 {change.verdict()}" in text
+    assert "selector beta beta none" in text
+    assert "labeled-search: 24 (22 to 27)" in text
+    assert "not estimated" in text
+    assert "no selection" in text
     weight = comparison.runs[0].run.selection.classes["weight"].to_numpy()
-    assert f"beta-0 {int((weight > 0).sum())} {len(weight)}" in said
+    assert f"beta-0 {int((weight > 0).sum())} {len(weight)}" in text
 
 
 def test_the_page_stands_alone_in_a_browser(compared, chromium, tmp_path):
@@ -57,7 +57,7 @@ def test_the_page_stands_alone_in_a_browser(compared, chromium, tmp_path):
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
-def test_it_begins_with_the_expected_accuracy_of_each_run(compared):
+def test_first_screen_has_the_expected_accuracy_of_each_run(compared):
     comparison, html = compared
     top = text_of(html.partition("<nav")[0])
     for run in comparison.runs:
@@ -72,8 +72,8 @@ def test_simple_methods_are_on_the_first_screen(compared, tmp_path):
     check = {"baselines": {"k-means": {"all": 0.293}, "Ward": {"all": 0.327}}}
     run.save_about(run.about | {"check": check})
     runs = [ComparedRun("simple", RunFolder.open(path)), comparison.runs[2]]
-    said = text_of(shown("verdict", *runs)).replace("\u00a0", " ")
-    assert "Simple methods on the features before training: k-means 29.3 %, Ward 32.7 %." in said
+    text = text_of(shown("verdict", *runs)).replace("\u00a0", " ")
+    assert "Simple methods on the features before training: k-means 29.3 %, Ward 32.7 %." in text
 
 
 def test_write_pages_writes_the_comparison_and_each_report(compared, tmp_path):
@@ -100,25 +100,25 @@ def shown(name, *runs) -> str:
 
 
 def test_seeds_are_averaged_where_there_are_several():
-    said = text_of(shown("seeds", fake_run("a", seed=0, accuracy=0.5), fake_run("b", seed=1, accuracy=0.7)))
-    assert "a and 1 more beta 2 60.0 ± 14.1" in said
+    text = text_of(shown("seeds", fake_run("a", seed=0, accuracy=0.5), fake_run("b", seed=1, accuracy=0.7)))
+    assert "a and 1 more beta 2 60.0 ± 14.1" in text
     assert page_of(fake_run("a"), fake_run("b", method="x")).seeds() is None
 
 
 def test_unhelpful_selection_is_called_noise():
     runs = fake_run("a", accuracy=0.60), fake_run("b", selector="none", accuracy=0.61)
-    said = text_of(shown("verdict", *runs))
-    assert "a : New -1.0 [-8.1, +6.1] points against no selection, within the noise." in said
-    assert said.count("points against") == 1
+    text = text_of(shown("verdict", *runs))
+    assert "a : New -1.0 [-8.1, +6.1] points against no selection, within the noise." in text
+    assert text.count("points against") == 1
     assert "-1.0 [-8.1, +6.1] 1 / 1 within the noise" in text_of(shown("changes", *runs))
 
 
 def test_best_and_worst_settings_are_named_and_others_counted():
     runs = [fake_run(f"r{n}", accuracy=a, config={"rate": n}) for n, a in enumerate((0.6, 0.9, 0.2, 0.62))]
     runs += [fake_run(f"n{n}", selector="none", config={"rate": n}) for n in range(4)]
-    said = text_of(shown("verdict", *runs))
-    assert "New against no selection: better in 1, worse in 1, within the noise in 2 of 4 settings." in said
-    assert re.findall(r"(r\d) : New ([+-]\d+)", said) == [("r1", "+30"), ("r2", "-40")]
+    text = text_of(shown("verdict", *runs))
+    assert "New against no selection: better in 1, worse in 1, within the noise in 2 of 4 settings." in text
+    assert re.findall(r"(r\d) : New ([+-]\d+)", text) == [("r1", "+30"), ("r2", "-40")]
 
 
 def test_page_starts_with_verdict_and_ends_with_settings(compared):
@@ -135,8 +135,8 @@ def test_page_starts_with_verdict_and_ends_with_settings(compared):
 
 @pytest.mark.parametrize(("selector", "title"), [("own", "own labels alone"), ("none", "no selection")])
 def test_the_caption_says_which_runs_others_are_compared_with(selector, title):
-    said = text_of(shown("verdict", fake_run("a"), fake_run("b", selector=selector)))
-    assert f"runs with {title} are orange." in said
+    text = text_of(shown("verdict", fake_run("a"), fake_run("b", selector=selector)))
+    assert f"runs with {title} are orange." in text
 
 
 def test_no_change_is_claimed_without_a_baseline():

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from justright.report.drawing import COLORS, OTHERS, add_legend, color_of, for_page, quiet_panels, to_svg
 
 
-def test_after_the_last_color_all_share_one():
+def test_colors_beyond_the_palette_are_gray():
     assert color_of(0) == COLORS[0]
     assert color_of(99) == OTHERS
 
@@ -36,7 +36,7 @@ def test_ids_of_two_figures_are_distinct():
 
 
 def two_panels():
-    """With pixels, a legend, a label that is there and some that are not, and a title that has to give way."""
+    """A figure with pixels, a legend, one label of four, and a title above a power of ten."""
     figure, (left, right) = quiet_panels(4.0, 2.0, (1, 2), dpi=150)
     left.scatter(*np.random.default_rng(0).normal(size=(2, 50)), rasterized=True)
     left.set(title="one", xlabel="across")

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from jinja2 import UndefinedError
+from markupsafe import escape
 from matplotlib.figure import Figure
 from tests.report.html_checks import check
 
@@ -17,8 +18,8 @@ from justright.report.elements import (
     Picture,
     Table,
     attempt,
+    cell,
     environment,
-    join,
     optional,
     plain,
     read_parts,
@@ -40,7 +41,7 @@ def test_columns_have_enough_decimals_to_distinguish_numbers():
         assert text in html
 
 
-def test_empty_cells_do_not_make_a_column_text_but_words_do():
+def test_columns_of_numbers_may_have_empty_cells():
     assert Table(["n"], [(None,), (0.0,)]).decimals == [0]
     assert Table(["n"], [(None,), (None,)]).decimals == [None]
     assert Table(["n"], [("no images",), (0.5,)]).decimals == [None]
@@ -48,7 +49,7 @@ def test_empty_cells_do_not_make_a_column_text_but_words_do():
     assert Table(["n"], []).decimals == [None]
 
 
-def test_numbers_that_are_not_finite_are_written():
+def test_infinite_and_nan_numbers_are_shown():
     assert ">nan<" in shown(["n"], [(math.nan,), (2.0,)])
     assert ">inf<" in shown(["n"], [(math.inf,)])
 
@@ -60,13 +61,13 @@ def test_a_long_table_is_cut_with_a_note():
 
 
 @pytest.mark.parametrize("invisible", ["\x00", "\x1b", "\x85", "\u202e", "\u2066", "\ud800"])
-def test_what_would_not_be_seen_is_marked(invisible):
+def test_invisible_characters_are_replaced(invisible):
     assert plain(f"a{invisible}b") == f"a{REPLACEMENT}b"
     plain(invisible).encode()  # half a character could not be written
 
 
 @pytest.mark.parametrize("name", ["Möwe", "طائر", "鳥", "a\tb", "🐦"])
-def test_letters_of_every_script_stay(name):
+def test_visible_characters_of_any_script_are_unchanged(name):
     assert plain(name) == Name(name) == name
 
 
@@ -74,13 +75,6 @@ def test_long_names_are_cut():
     assert len(short("x" * 10_000)) == 120
     assert Name("x" * 10_000) == short("x" * 10_000)
     assert short("abcdef", 4) == "abc…"
-
-
-def test_join_keeps_names_separate():
-    joined = join("; ", [(Name("a"), " by ", Name("b")), ("c",)])
-    assert "".join(joined) == "a by b; c"
-    assert [piece for piece in joined if isinstance(piece, Name)] == ["a", "b"]
-    assert join("; ", []) == ()
 
 
 BAD = "<img src=x onerror=alert(1)>"
@@ -91,8 +85,8 @@ def macros():
     return environment().get_template("macros.html").module
 
 
-def test_everything_from_outside_is_escaped(macros):
-    cells = (BAD, Name(BAD), (BAD, Name(BAD)), Picture(BAD, 1, 1, BAD))
+def test_all_values_are_escaped(macros):
+    cells = (BAD, Name(BAD), escape(BAD), Picture(BAD, 1, 1, BAD))
     table = Table([BAD, "b", "c", "d"], [cells])
     figure = Figure()
     figure.subplots().set_title(BAD)
@@ -123,9 +117,9 @@ def test_missing_template_value_is_an_error():
 
 
 def test_no_invisible_character_reaches_a_page(macros):
-    said = str(macros.note("a\u202eb\x00")) + str(macros.table(Table(["n\x1b"], [("\u2066",)])))
-    assert not {"\u202e", "\x00", "\x1b", "\u2066"} & set(said)
-    assert said.count(REPLACEMENT) == 4
+    message = str(macros.note("a\u202eb\x00")) + str(macros.table(Table(["n\x1b"], [("\u2066",)])))
+    assert not {"\u202e", "\x00", "\x1b", "\u2066"} & set(message)
+    assert message.count(REPLACEMENT) == 4
 
 
 def test_links_of_the_contents_lead_to_sections(macros):
@@ -136,7 +130,7 @@ def test_links_of_the_contents_lead_to_sections(macros):
     assert "<p class=soft>here it is</p>" in html
 
 
-def test_cards_are_a_table_that_names_its_values(macros):
+def test_cards_label_their_values(macros):
     picture = Picture("data:,", 3, 2, "a")
     html = str(
         macros.cards(Table(("picture", "name", "weight"), [(picture, "x", 1.5), (None, "y", None)]), "list", "S")
@@ -148,9 +142,14 @@ def test_cards_are_a_table_that_names_its_values(macros):
     assert "<tr><td></td><td>y</td><td></td></tr>" in html
 
 
-def test_words_stay_together_in_one_cell(macros):
-    html = str(macros.table(Table(["said"], [((Name("gull"), " by ", Name("<anna>")),)])))
+def test_sentence_stays_together_in_one_cell(macros):
+    reviewed = {"given_name": None, "other_names": {"<anna>": "gull"}}
+    html = str(macros.table(Table(["name"], [(cell("given_names", reviewed),)])))
     assert "<td><span><bdi>gull</bdi> by <bdi>&lt;anna&gt;</bdi></span></td>" in html
+
+
+def test_empty_sentence_is_an_empty_cell():
+    assert cell("given_names", {"given_name": None, "other_names": {}}) is None
 
 
 def test_only_tables_with_a_placeholder_can_be_searched(macros):
@@ -159,7 +158,7 @@ def test_only_tables_with_a_placeholder_can_be_searched(macros):
     assert '<table class=sortable data-search="Search me">' in str(macros.table(table, search="Search me"))
 
 
-def test_what_is_there_is_given():
+def test_attempt_returns_the_value():
     assert attempt(lambda: 3, "no") == 3
 
 

@@ -40,7 +40,7 @@ def test_map_keeps_neighbors_together(tables):
 
 
 def test_map_separates_groups_that_pca_overlaps():
-    """Eight groups in as many directions: in a plane by PCA most neighbors are strangers."""
+    """PCA to two dimensions mixes eight groups in eight directions."""
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(8), 12)
     x = (4 * np.eye(8)[group] + rng.normal(0, 0.3, (96, 8))).astype(np.float32)
@@ -68,13 +68,13 @@ def test_the_legend_names_the_sources_literally(tables):
     assert ">target<" in svg
 
 
-def test_one_dimension_is_a_line():
+def test_features_of_one_dimension_are_accepted():
     flat = FeatureTable.of(np.array([[1.0], [-1.0], [2.0]], dtype=np.float32))
     assert feature_map(flat, flat).points.shape == (6, 2)
     assert feature_map(flat, FeatureTable.of(flat.features[:1])).points.shape == (4, 2)
 
 
-def test_equal_features_are_no_error():
+def test_equal_features_are_accepted():
     same = FeatureTable.of(np.ones((8, 3), dtype=np.float32))
     assert np.isfinite(feature_map(same, same).points).all()
 
@@ -84,7 +84,7 @@ def test_each_tile_is_the_image_of_its_mark(finished):
     figure = draw_map(found)
     (axes,) = figure.axes
     sheets = tiles(found, figure, (finished.pool, finished.target))
-    spots = [spot for _, told in sheets for spot in told.split(" ")]
+    spots = [spot for _, texts in sheets for spot in texts.split(" ")]
     assert len(spots) == len(found.points)
     for place in (0, found.n_shown[0] - 1, found.n_shown[0], len(spots) - 1):
         x, y = axes.transData.transform(found.points[place]) / figure.bbox.size
@@ -102,7 +102,7 @@ def test_each_tile_is_the_image_of_its_mark(finished):
     assert int(np.argmin(off)) == COLUMNS + 1
 
 
-def test_images_that_are_gone_leave_no_tile(finished):
+def test_missing_images_have_no_tile(finished):
     found = feature_map(*finished.frozen)
     figure = draw_map(found)
     assert tiles(found, figure, (Missing("gone"), Missing("gone"))) == []

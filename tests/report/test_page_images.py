@@ -36,7 +36,7 @@ def remarks(page_images):
 
 
 def cost(pictures):
-    """Characters of the page, at least."""
+    """The number of characters that pictures take in the page."""
     return sum(len(picture.uri) + len(picture.alt) + 40 for picture in pictures)
 
 
@@ -54,13 +54,13 @@ def test_sheet_is_one_picture_with_transparent_gaps(images):
     assert remarks(page_images) == []
 
 
-def test_images_that_cannot_be_read_are_left_out_and_counted(images):
+def test_unreadable_images_are_omitted_and_counted(images):
     page_images = PageImages(images, 100_000)
     first, second = page_images.sheets([order(0, 1), order(0)])
     assert opened(first).size == (16, 16)
     assert second is None
-    (said,) = remarks(page_images)
-    assert said.startswith("2 of 3 images could not be read, e.g. a/0.png")
+    (text,) = remarks(page_images)
+    assert text.startswith("2 of 3 images could not be read, e.g. a/0.png")
 
 
 def test_budget_limits_sheets_and_counts_omitted_ones(images):
@@ -71,7 +71,7 @@ def test_budget_limits_sheets_and_counts_omitted_ones(images):
     assert remarks(page_images) == ["8 sheets of images are omitted to keep this page small."]
 
 
-def test_the_richest_plan_that_fits_is_taken(images):
+def test_richest_plan_within_the_budget_is_chosen(images):
     plans = [[order(row, pixels=pixels) for row in range(1, 11)] for pixels in (48, 32, 8)]
     costs = [cost(PageImages(images, 10**6).sheets(plan)) for plan in plans]
     assert costs[0] > costs[1] > costs[2]
@@ -88,7 +88,7 @@ def test_sampled_sheets_are_not_drawn_twice(images):
     assert shown == list(PageImages(images, 10**6).sheets(plans[0]))
 
 
-def test_without_images_there_is_a_reason():
+def test_missing_images_give_a_reason():
     page_images = PageImages(Missing("the disk is gone"), 1000)
     assert page_images.sheet(order(1)) is None
     assert remarks(page_images) == ["No images: the disk is gone."]

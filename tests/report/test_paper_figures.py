@@ -57,7 +57,7 @@ def test_other_tables_show_changes_beside_those_of_the_paper():
 
 
 @pytest.mark.parametrize("empty", [replace(TABLE, rows=()), replace(TABLE, is_count=True)])
-def test_nothing_to_show_is_no_figure(empty):
+def test_table_without_results_has_no_figure(empty):
     assert draw_paper(empty) == (None, "")
 
 

@@ -17,14 +17,14 @@ def shown(run) -> str:
 
 def test_images_and_classes_of_each_data_set_are_counted(finished):
     html = shown(finished)
-    said = text_of(html)
+    text = text_of(html)
     pool = finished.pool
     for dataset in pool.datasets:
         rows = [n for n, name in enumerate(pool.table["dataset"].to_pylist()) if name == dataset]
         n_classes = len({int(pool.labels[row]) for row in rows})
         side = "labeled labeled" if dataset == OWN else f"pool {dataset}"
-        assert f"{side} {len(rows)} {n_classes}" in said
-    assert f"target target {len(finished.target)}" in said
+        assert f"{side} {len(rows)} {n_classes}" in text
+    assert f"target target {len(finished.target)}" in text
     assert html.count("<img") == 1 + len(pool.datasets)
 
 
@@ -34,16 +34,16 @@ def test_unreadable_list_is_reported(own_run):
 
 
 def test_skipped_files_are_counted_and_listed(own_run):
-    def said(files):
+    def part_of(files):
         write_left_out(own_run.path, files)
         return left_out_part(RunFolder(own_run.path))
 
     assert left_out_part(own_run) == Missing("The run has no list of skipped files")
-    assert said([]) == Missing("No files were skipped")
+    assert part_of([]) == Missing("No files were skipped")
     some = [LeftOut(f"/photos/<{n}>.jpg", "target", "not_an_image", "no <image>") for n in range(3)]
-    html = part("run", "left_out", said(some))
+    html = part("run", "left_out", part_of(some))
     assert "3 files were skipped: 3 unreadable (<0>.jpg, <1>.jpg, <2>.jpg)." in unescape(text_of(html))
     assert "/photos/<2>.jpg target not an image no <image>" in unescape(text_of(html))
-    html = part("run", "left_out", said([*some * 200]))
+    html = part("run", "left_out", part_of([*some * 200]))
     assert "left_out.csv lists all of them." in text_of(html)
     assert "<details>" in html

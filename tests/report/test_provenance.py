@@ -10,10 +10,10 @@ def test_settings_become_one_level():
 
 
 def test_all_settings_are_shown(finished):
-    said = text_of(part("run", "settings", settings_part(finished.about)))
+    text = text_of(part("run", "settings", settings_part(finished.about)))
     for words in ("method simgcd", "selector beta", "source of K given", "backbone glyph_vit", "target photos"):
-        assert words in said
-    assert "config.learning_rate 0.1" in said
+        assert words in text
+    assert "config.learning_rate 0.1" in text
 
 
 def test_unfinished_run_shows_its_spec():
@@ -23,21 +23,21 @@ def test_unfinished_run_shows_its_spec():
         "is_finished": False,
     }
     assert resolved(about)["method"] == "gcd"
-    said = text_of(part("run", "settings", settings_part(about)))
-    assert "method gcd" in said
-    assert "backbone x" in said
+    text = text_of(part("run", "settings", settings_part(about)))
+    assert "method gcd" in text
+    assert "backbone x" in text
     assert part("run", "settings", settings_part({}))
 
 
-def test_the_way_to_do_it_again(finished):
-    said = text_of(part("run", "reproduce", reproduction(finished.about)))
+def test_reproduction_lists_command_versions_and_seed(finished):
+    text = text_of(part("run", "reproduce", reproduction(finished.about)))
     for words in (finished.about["command"], "version of torch 2.13.0", "fingerprint of pool " + "a" * 32, "seed 0"):
-        assert words in said
+        assert words in text
     assert "has no record of its command" in part("run", "reproduce", reproduction({}))
 
 
-def test_seconds_add_up(finished):
-    said = text_of(part("run", "seconds", timings(finished.about)))
-    assert "train 18.0 75" in said
-    assert f"all {sum(finished.about['seconds'].values()):.1f} 100" in said
+def test_stage_seconds_sum_to_the_total(finished):
+    text = text_of(part("run", "seconds", timings(finished.about)))
+    assert "train 18.0 75" in text
+    assert f"all {sum(finished.about['seconds'].values()):.1f} 100" in text
     assert "has no timings" in timings({"seconds": None}).reason

@@ -15,7 +15,7 @@ from justright.discovery.predictions import Predictions, category_names
 from justright.report.clusters import describe_clusters
 from justright.report.elements import Missing
 from justright.report.page_images import PageImages
-from justright.report.run_parts import next_steps, result_part, sentence
+from justright.report.run_parts import headline, next_steps, result_part
 from justright.runs.run_folder import RunFolder
 
 
@@ -24,15 +24,16 @@ def shown(run: RunFolder) -> str:
     return part("run", "result", result_part(run, views, PageImages(run.target, 10**7)))
 
 
-def told(confidence, n_known, n_categories, cluster, n_neither=0, n_given=0) -> str:
-    """The sentence for these images, of which the first are like none, or labeled."""
+def headline_text(confidence, n_known, n_categories, cluster, n_neither=0, n_given=0) -> str:
+    """The headline for these images; the first ones are unlike all categories, or labeled."""
     n = len(cluster)
     index = pa.table({name: [str(number) for number in range(n)] for name in ("id", "dataset", "path")})
     categories = category_names([f"class {number}" for number in range(n_known)], n_categories)
     confidences = np.broadcast_to(np.asarray(confidence, np.float32), n)
     is_neither, is_given = np.arange(n) < n_neither, np.arange(n) < n_given
     found = Predictions(index, np.array(cluster), confidences, is_neither, categories, is_given)
-    return "".join(sentence(found, describe_clusters(found, None), expected_right(confidences[~is_given])))
+    text, first = headline(found, describe_clusters(found, None), expected_right(confidences[~is_given]))
+    return f"{text}{', '.join(first)}."
 
 
 def test_the_numbers_of_the_sentence_are_those_of_the_predictions(finished):
@@ -61,14 +62,14 @@ def test_the_numbers_of_the_sentence_are_those_of_the_predictions(finished):
 def test_the_largest_clusters_have_their_expected_purity(finished, own_run):
     views = [view for view in describe_clusters(finished.predictions, None) if view.category.kind == "discovered"]
     largest = max(views, key=lambda view: view.n_images)
-    said = text_of(shown(finished)).replace("\u00a0", " ")
-    assert f"{largest.category.name} {largest.n_images} images expected purity {100 * largest.purity:.0f} %" in said
+    message = text_of(shown(finished)).replace("\u00a0", " ")
+    assert f"{largest.category.name} {largest.n_images} images expected purity {100 * largest.purity:.0f} %" in message
     own_run.save_about(own_run.about | {"expected_right": None})
     assert "expected purity" not in text_of(shown(RunFolder.open(own_run.path)))
 
 
 @pytest.mark.parametrize(
-    ("case", "said"),
+    ("case", "message"),
     [
         (
             (0.9, 2, 2, [0, 1, 1]),
@@ -93,25 +94,25 @@ def test_the_largest_clusters_have_their_expected_purity(finished, own_run):
         ((1.0, 1, 1, [0], 0, 1), "1 image: 1 in 1 known class (1 already labeled)."),
     ],
 )
-def test_sentence_omits_empty_counts(case, said):
-    assert told(*case) == said
+def test_sentence_omits_empty_counts(case, message):
+    assert headline_text(*case) == message
 
 
 def test_published_assignment_states_basis_of_confidence(own_run):
     about = own_run.about | {"answer": "method", "expected_right": None, "calibrated_on": "held-out labeled images"}
     own_run.save_about(about)
-    said = text_of(shown(RunFolder.open(own_run.path)))
-    assert "Confidence is based on held-out labeled images; look first at" in said
-    assert "expect" not in said
-    assert "uncertain" not in said
+    message = text_of(shown(RunFolder.open(own_run.path)))
+    assert "Confidence is based on held-out labeled images; look first at" in message
+    assert "expect" not in message
+    assert "uncertain" not in message
 
 
 def test_run_of_an_earlier_version_is_shown(own_run):
     about = {name: each for name, each in own_run.about.items() if name not in ("expected_right", "calibrated_on")}
     own_run.save_about(about)
-    said = text_of(shown(RunFolder.open(own_run.path)))
-    assert "unlike all categories. Look first at" in said
-    assert "expect" not in said
+    message = text_of(shown(RunFolder.open(own_run.path)))
+    assert "unlike all categories. Look first at" in message
+    assert "expect" not in message
 
 
 def test_the_largest_new_clusters_are_shown_with_what_is_nearest(finished):
@@ -130,12 +131,12 @@ def test_the_largest_new_clusters_are_shown_with_what_is_nearest(finished):
 def test_the_accuracy_stands_beside_that_of_simple_methods(own_run):
     own_run.save_about(own_run.about | {"check": {"baselines": {"k-means": {"all": 0.293}, "Ward": {"all": 0.327}}}})
     run = RunFolder.open(own_run.path)
-    said = text_of(shown(run)).replace("\u00a0", " ")
-    assert f"Accuracy by the true labels: {run.scores.percent('all')} % of all images," in said
-    assert "Simple methods on the features before training: k-means 29.3 %, Ward 32.7 %." in said
+    message = text_of(shown(run)).replace("\u00a0", " ")
+    assert f"Accuracy by the true labels: {run.scores.percent('all')} % of all images," in message
+    assert "Simple methods on the features before training: k-means 29.3 %, Ward 32.7 %." in message
 
 
-def test_without_truth_selection_or_new_clusters_the_rest_stays(own_run):
+def test_result_without_truth_selection_or_new_clusters(own_run):
     for name in ("scores.json", "truth.parquet", "weights.parquet"):
         (own_run.path / name).unlink()
     known = [view for view in describe_clusters(own_run.predictions, None) if view.category.kind == "known"]

@@ -19,14 +19,14 @@ BAD = "<script>alert(1)</script>"
 
 
 def reviewed(**changes) -> ReviewedCluster:
-    """A cluster of ten images that nobody judged, but for the changes."""
+    """A cluster of ten images without verdicts, except for these fields."""
     plain = {"name": "new-001", "kind": "discovered", "given_name": None, "n_images": 10, "status": "open"}
     return ReviewedCluster(**(plain | {"verdicts": {}, "other_names": {}} | changes))
 
 
-def said(cluster: ReviewedCluster, n_predicted: int = 10) -> list[str | None]:
-    cells = review_cells(cluster, n_predicted).values()
-    return ["".join(cell) if isinstance(cell, tuple) else None if cell is None else str(cell) for cell in cells]
+def cells(cluster: ReviewedCluster, n_predicted: int = 10) -> list[str | None]:
+    values = review_cells(cluster, n_predicted).values()
+    return [None if value is None else re.sub("</?bdi>", "", str(value)) for value in values]
 
 
 def page(run) -> str:
@@ -39,7 +39,7 @@ def part(html: str) -> str:
 
 
 def card_of(html: str, name: str) -> dict[str, str]:
-    """What the card of a cluster says, by column."""
+    """The text of each column on the card of a cluster."""
     for table in re.findall(r"<table id=\w+ .*?</table>", part(html), flags=re.S):
         columns = [text_of(each).strip() for each in re.findall(r"<th .*?</th>", table, flags=re.S)]
         for row in re.findall(r"<tr>(<td.*?)</tr>", table, flags=re.S):
@@ -50,33 +50,33 @@ def card_of(html: str, name: str) -> dict[str, str]:
 
 
 def test_verdicts_in_words():
-    assert said(reviewed()) == [None, None, None, None]
-    assert said(reviewed(verdicts={"anna": "keep", "ben": "keep"}, status="kept"))[1] == "kept by anna and ben"
-    assert said(reviewed(verdicts={"ben": "reject"}, status="rejected"))[1] == "rejected by ben"
+    assert cells(reviewed()) == [None, None, None, None]
+    assert cells(reviewed(verdicts={"anna": "keep", "ben": "keep"}, status="kept"))[1] == "kept by anna and ben"
+    assert cells(reviewed(verdicts={"ben": "reject"}, status="rejected"))[1] == "rejected by ben"
     mixed = {"anna": "reject", "ben": "keep", "cleo": "reject"}
-    assert said(reviewed(verdicts=mixed, status="disputed"))[1] == "disputed: kept by ben, rejected by anna and cleo"
+    assert cells(reviewed(verdicts=mixed, status="disputed"))[1] == "disputed: kept by ben, rejected by anna and cleo"
     many = {f"reviewer {n}": "keep" for n in range(9)}
-    assert said(reviewed(verdicts=many, status="kept"))[1] == "kept by 9 reviewers"
+    assert cells(reviewed(verdicts=many, status="kept"))[1] == "kept by 9 reviewers"
 
 
 def test_names_in_words():
-    assert said(reviewed(given_name="gull"))[0] == "gull"
-    assert said(reviewed(given_name="gull", kind="known"))[0] == "gull (known class)"
-    assert said(reviewed(given_name="gull", other_names={"anna": "tern", "ben": "tern", "cleo": "skua"}))[0] == (
+    assert cells(reviewed(given_name="gull"))[0] == "gull"
+    assert cells(reviewed(given_name="gull", kind="known"))[0] == "gull (known class)"
+    assert cells(reviewed(given_name="gull", other_names={"anna": "tern", "ben": "tern", "cleo": "skua"}))[0] == (
         "gull; tern by anna and ben; skua by cleo"
     )
 
 
-def test_what_became_of_the_images_in_words():
-    assert said(reviewed(n_images=0, elsewhere=(("gull", 10),), verdicts={"anna": "keep"}, status="kept")) == [
+def test_moved_images_in_words():
+    assert cells(reviewed(n_images=0, elsewhere=(("gull", 10),), verdicts={"anna": "keep"}, status="kept")) == [
         None, "merged into gull", "0", None,
     ]  # fmt: skip
-    assert said(reviewed(n_images=0, elsewhere=(("gull", 6), ("tern", 3)), n_rejected=1))[1:] == [
+    assert cells(reviewed(n_images=0, elsewhere=(("gull", 6), ("tern", 3)), n_rejected=1))[1:] == [
         "no images left", "0", "6 in gull, 3 in tern, 1 rejected",
     ]  # fmt: skip
-    assert said(reviewed(n_images=14))[2:] == ["14", None]
+    assert cells(reviewed(n_images=14))[2:] == ["14", None]
     places = tuple((f"cluster {n}", 9 - n) for n in range(6))
-    assert said(reviewed(n_images=1, elsewhere=places))[3] == (
+    assert cells(reviewed(n_images=1, elsewhere=places))[3] == (
         "9 in cluster 0, 8 in cluster 1, 7 in cluster 2, 15 in other clusters"
     )
 
@@ -136,7 +136,7 @@ def test_page_shows_the_verdicts_of_reviewers(bare_run):
     assert "Nobody has reviewed" not in html
 
 
-def test_without_a_review_the_page_says_how_to_make_one(bare_run, report):
+def test_page_without_review_shows_the_review_command(bare_run, report):
     renamed = RunFolder.open(bare_run.path.rename(bare_run.path.with_name("my <run>")))
     html = page(renamed)
     check(html)
@@ -161,10 +161,10 @@ def test_damaged_log_is_reported_and_clusters_are_shown(bare_run, damage):
         log.mkdir()
     html = page(bare_run)
     check(html)
-    told = text_of(part(html))
+    texts = text_of(part(html))
     reason = {"lost line": "jumps from action 1 to 3", "noise": "holds no review", "folder": "Is a directory"}
-    assert "The review of this run cannot be shown: " in told
-    assert reason[damage] in told
+    assert "The review of this run cannot be shown: " in texts
+    assert reason[damage] in texts
     assert "a name that must not be shown" not in html
     assert "<script>alert" not in html
     assert card_of(html, opened.predictions.categories[0].name)["images"] == str(opened.predictions.sizes[0])

@@ -27,7 +27,7 @@ def test_every_number_is_reported_and_the_loss_comes_first():
     assert reported(records) == ["loss", "entropy", "more"]
 
 
-def test_lines_go_through_the_records():
+def test_lines_pass_through_the_records():
     records = [{"epoch": e, "loss": 2.0**-e, "seconds": 1.0} for e in range(3)]
     (axes,) = [axes for axes in draw_training({"a": records}).axes if axes.get_visible()]
     assert axes.lines[0].get_xdata().tolist() == [0, 1, 2]
@@ -41,7 +41,7 @@ def test_training_curves_overlap_and_tolerate_odd_values():
     assert "&lt;b&gt;" in svg
 
 
-def test_dots_lie_at_the_scores_with_their_intervals():
+def test_dots_are_at_the_scores_with_intervals():
     runs = (
         fake_run("$a$", accuracy=0.6),
         fake_run("b", selector="none", accuracy=0.5),

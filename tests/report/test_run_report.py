@@ -59,14 +59,14 @@ def test_report_links_every_part_in_order(report):
     assert all(b - a <= 1 for a, b in zip(checker.levels, checker.levels[1:], strict=False)), "no heading is skipped"
 
 
-def test_the_page_asks_the_network_for_nothing(report):
+def test_page_makes_no_network_requests(report):
     checker = check(report)
     assert all(address.startswith(("#", "data:")) for address in checker.addresses)
     assert not re.search(r"https?://", report)
     assert "default-src 'none'" in report
 
 
-def test_all_pictures_are_told_in_words(report):
+def test_all_pictures_have_alternative_text(report):
     checker = check(report)
     assert checker.images
     assert all(image.get("alt") for image in checker.images)
@@ -74,7 +74,7 @@ def test_all_pictures_are_told_in_words(report):
     assert report.count("<th ") == report.count("<th scope=col")
 
 
-def test_the_outcome_stands_before_all_parts(report, finished):
+def test_outcome_precedes_all_parts(report, finished):
     top = text_of(report.partition("<nav")[0])
     assert f"{len(finished.predictions):,} images: " in top
     assert f"by the true labels: {100 * finished.scores.all:.1f} [" in top
@@ -114,11 +114,11 @@ def test_hovering_a_mark_shows_its_image(chromium, report, tmp_path):
 
 
 def test_curves_and_k_are_those_of_the_files(report, finished):
-    said = text_of(report)
+    text = text_of(report)
     records = finished.metrics
-    assert f"{len(records)} epochs. The loss went from {records[0]['loss']:.4g} to {records[-1]['loss']:.4g}." in said
-    assert "labeled-search 24 22 to 27" in said
-    assert "The K used is outside the interval of labeled-search" in said
+    assert f"{len(records)} epochs. The loss went from {records[0]['loss']:.4g} to {records[-1]['loss']:.4g}." in text
+    assert "labeled-search 24 22 to 27" in text
+    assert "The K used is outside the interval of labeled-search" in text
 
 
 def test_curves_of_all_seeds_and_of_their_heads_are_shown(bare_run):
@@ -135,16 +135,16 @@ def test_curves_of_all_seeds_and_of_their_heads_are_shown(bare_run):
     }
     html = RunPage(run, picture_share=0.0).html()
     check(html)
-    said = text_of(html)
-    assert "No training records" not in said
-    assert "seed 2: 3 of 12 epochs. The loss went from 20 to 18. seed 10: 3 of 12 epochs. The loss" in said
-    assert "Heads alone, before the network was tuned seed 2: 2 of 50 epochs. The loss went from 20 to 19." in said
-    assert said.index("Heads alone") < said.index("3 of 12 epochs")
+    text = text_of(html)
+    assert "No training records" not in text
+    assert "seed 2: 3 of 12 epochs. The loss went from 20 to 18. seed 10: 3 of 12 epochs. The loss" in text
+    assert "Heads alone, before the network was tuned seed 2: 2 of 50 epochs. The loss went from 20 to 19." in text
+    assert text.index("Heads alone") < text.index("3 of 12 epochs")
 
 
-@pytest.mark.parametrize("said", [{}, {"n_categories": 3, "curve": [[1]], "axes": ["a", "b"]}])
-def test_unreadable_estimate_is_reported_and_other_parts_are_shown(bare_run, said):
-    bare_run.save_json("count.json", {"estimates": {"a counter": said}})
+@pytest.mark.parametrize("estimate", [{}, {"n_categories": 3, "curve": [[1]], "axes": ["a", "b"]}])
+def test_unreadable_estimate_is_reported_and_other_parts_are_shown(bare_run, estimate):
+    bare_run.save_json("count.json", {"estimates": {"a counter": estimate}})
     html = RunPage(bare_run, picture_share=0.0).html()
     assert "This part cannot be shown: an estimate of K cannot be read: " in html
     assert re.findall(r"<h2>(.*?)</h2>", html)[-len(PARTS) :] == PARTS
@@ -162,12 +162,12 @@ def test_bins_threshold_is_drawn_from_the_saved_selection(own_run):
     assert f"threshold {selector.threshold_:.3g}<" in html
 
 
-def test_missing_parts_are_named_beside_the_others(own_run):
+def test_missing_parts_give_their_reason(own_run):
     for name in ("weights.parquet", "metrics.jsonl", "count.json", "scores.json", "truth.parquet"):
         (own_run.path / name).unlink()
     html = RunPage(own_run, picture_share=0.0).html()
     check(html)
-    said = text_of(html)
+    text = text_of(html)
     assert re.findall(r"<h2>(.*?)</h2>", html) == FIRST[:2] + PARTS
     for words in (
         "all labeled images have the same weight",
@@ -176,20 +176,20 @@ def test_missing_parts_are_named_beside_the_others(own_run):
         "justright review",
         "sheets of images are omitted",
     ):
-        assert words in said
+        assert words in text
     assert 'alt="central' not in html
-    assert "new-001" in said
+    assert "new-001" in text
 
 
-def test_a_run_that_has_only_begun_gives_a_page(tmp_path):
+def test_unfinished_run_has_a_page(tmp_path):
     run = RunFolder(tmp_path)
     run.save_about({"spec": {"method": "gcd", "selector": "bins", "seed": 4}, "request": {}, "is_finished": False})
     html = RunPage(run).html()
     check(html)
-    said = text_of(html)
-    assert "gcd with bins selection; seed 4." in said
-    assert "This run is not finished" in said
-    assert "K is not known yet" in said
+    text = text_of(html)
+    assert "gcd with bins selection; seed 4." in text
+    assert "This run is not finished" in text
+    assert "K is not known yet" in text
 
 
 def test_damaged_files_do_not_break_the_page(own_run):
@@ -285,7 +285,7 @@ def test_wide_tables_can_be_scrolled_by_keyboard(chromium, report, tmp_path):
     page.wait_for_function(f"() => {wider}[0].scrollLeft > 0")
 
 
-def test_a_phone_need_not_scroll_sideways(chromium, report, tmp_path):
+def test_page_fits_a_phone_without_horizontal_scrolling(chromium, report, tmp_path):
     page = opened(chromium, report, tmp_path, width=400).page
     for fold in page.locator("details").all():
         fold.evaluate("element => { element.open = true; }")
@@ -312,7 +312,7 @@ def test_page_works_without_scripts_and_on_paper(chromium, report, tmp_path):
     assert len(page.pdf()) > 10_000
 
 
-def test_letters_stand_out_in_both_schemes(chromium, report, tmp_path):
+def test_text_has_enough_contrast_in_both_schemes(chromium, report, tmp_path):
     for scheme in ("light", "dark"):
         page = opened(chromium, report, tmp_path, color_scheme=scheme).page
         colors = page.evaluate(
@@ -341,7 +341,7 @@ def test_page_is_written_into_the_run_by_default(finished, own_run, report, tmp_
 
 @pytest.fixture(scope="module")
 def noise(tmp_path_factory):
-    """Images that no codec makes small."""
+    """Images of noise, which do not compress."""
     root = tmp_path_factory.mktemp("noise")
     for number in range(40):
         picture(number, (64, 64)).save(root / f"{number}.png")
@@ -356,14 +356,14 @@ def test_thousands_of_clusters_and_classes_stay_below_the_limit(noise, tmp_path,
     html = write_report(run).read_text(encoding="utf-8")
     assert 10**6 < len(html.encode()) < MOST_BYTES
     assert html.count('alt="central images of') == 2000, "every cluster is seen"
-    said = text_of(html)
-    assert "in 1,950 new clusters" in said
-    assert "200 more are not shown" in said
+    text = text_of(html)
+    assert "in 1,950 new clusters" in text
+    assert "200 more are not shown" in text
 
 
 @pytest.fixture
 def clusters_only(noise, tmp_path, monkeypatch):
-    """A run whose page is made quickly: it shows pictures of clusters, and no figure. The budget pays just for all."""
+    """The run has pictures of clusters and no figures, and the budget is just large enough for all pictures."""
     run = make_large_run(tmp_path / "run", *noise, n_images=120, n_clusters=60, n_classes=4)
     for name in ("weights.parquet", "scores.json", "truth.parquet"):
         (run.path / name).unlink()

@@ -36,7 +36,7 @@ def test_a_small_difference_is_called_noise(a, b):
     assert change(group(a, half=0.03), group(b, half=0.03), "all").verdict() == "within the noise"
 
 
-def test_no_scores_no_change():
+def test_change_without_scores_is_none():
     assert change(group([None]), group([0.5]), "all") is None
 
 
@@ -59,7 +59,7 @@ def test_keys_ignore_the_seed_and_optionally_the_selection():
     assert one.key(ignoring_selection=True) == rival.key(ignoring_selection=True)
 
 
-def test_command_line_is_no_setting():
+def test_command_line_is_not_a_setting():
     one, other = (
         fake_run("a", request={"target": "t", "command": f"justright discover --out {place}"}) for place in "ab"
     )

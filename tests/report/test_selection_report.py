@@ -56,13 +56,13 @@ def test_examples_show_largest_and_smallest_weights(result, monkeypatch):
         assert all(uri.startswith("data:image/jpeg;base64,") for uri in each.images)
 
 
-def test_of_equal_weights_none_is_the_least(result):
+def test_equal_weights_have_no_smallest_ones(result):
     selector = UniformSelector().fit_stream(result.pool, row_shards(result.pool.tables[0].features))
     equal = Selection.of("none", selector, result.pool)
     assert list(example_sheet(equal, seed=0)) == ["Largest weights"]
 
 
-def test_images_that_cannot_be_found_are_told(weighed):
+def test_store_without_image_paths_raises(weighed):
     with pytest.raises(JustrightError, match="has no paths of its images"):
         example_sheet(weighed("none", UniformSelector()), seed=0)
 
@@ -88,7 +88,7 @@ def written(weighed, tmp_path):
     return result, files, problem, (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_the_page_asks_the_network_for_nothing(written):
+def test_page_makes_no_network_requests(written):
     *_, html = written
     checker = check(html)
     assert all(address.startswith(("#", "data:")) for address in checker.addresses)
@@ -97,7 +97,7 @@ def test_the_page_asks_the_network_for_nothing(written):
     assert "default-src 'none'" in html
 
 
-def test_the_page_says_everything_without_scripts(written):
+def test_page_is_complete_without_scripts(written):
     result, files, problem, html = written
     assert [file.name for file in files] == ["weights.svg", "page.html"]
     assert "has no paths of its images" in problem
@@ -136,7 +136,7 @@ def test_figures_and_page_are_written_to_the_given_paths(weighed, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["figures", "page"])
-def test_only_what_is_asked_for_is_written(weighed, tmp_path, place):
+def test_only_requested_files_are_written(weighed, tmp_path, place):
     result = weighed("none", UniformSelector())
     files, _ = write_selection_report(result, {}, **{place: tmp_path / "here"})
     assert files == ([] if place == "figures" else [tmp_path / "here"])

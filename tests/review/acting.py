@@ -27,7 +27,7 @@ def check(opened: OpenReview, is_right: bool, by: str = "anna"):
 
 
 def act_in_eight_ways(opened: OpenReview) -> list[int]:
-    """Every action on clusters and images but discard, one after the other; gives the images of cluster 2 before."""
+    """Do every action on clusters and images except discard; returns the images that cluster 2 had before."""
     rows = opened.state.rows_of(2).tolist()
     act(opened, "keep", cluster=0)
     act(opened, "name", cluster=1, name="alef")

@@ -29,7 +29,7 @@ def run(finished_run, tmp_path) -> RunFolder:
 
 @pytest.fixture
 def photos(run, tmp_path) -> Path:
-    """The folder with the images of the target: the run is about these files then, as they are now."""
+    """Write the images of the target to a folder, and make the run refer to these files."""
     root, target = tmp_path / "photos", RunFolder.open(run.path).target
     write_tree(target, root)
     paths = [f"{path}.png" for path in target.paths]

@@ -1,4 +1,4 @@
-"""A real server in a process of its own, which a test may kill, and a page of it in a real browser."""
+"""A real server in a separate process, which a test may kill."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ serve(opened, "127.0.0.1", 0, "anna", lambda access: print(access.url, flush=Tru
 
 
 class LiveReview:
-    """`justright review` of a run; started again it listens on the same port. With `limits`, they are the server's."""
+    """`justright review` of a run, with these limits; after a restart it listens on the same port."""
 
     def __init__(self, run: Path, limits: ConnectionLimits | None = None):
         self.run = run
@@ -46,7 +46,7 @@ class LiveReview:
         assert self.port, "the server did not start"
 
     def connect(self, sent: bytes = b"") -> socket.socket:
-        """A connection on which this was sent, and nothing read."""
+        """Open a connection and send these bytes."""
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         connection.sendall(sent)
         return connection

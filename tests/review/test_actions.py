@@ -34,7 +34,7 @@ FROM_PAGE = TypeAdapter(FromPage)
         ["a"],
     ],
 )
-def test_a_name_that_cannot_be_read_is_refused(name):
+def test_unreadable_names_are_rejected(name):
     with pytest.raises(ValidationError):
         SetName(cluster=0, name=name)
 
@@ -70,7 +70,7 @@ def test_names_of_every_script_are_taken(name):
         {"do": "undo", "target": 0},
     ],
 )
-def test_what_is_no_action_is_refused(action):
+def test_invalid_actions_are_rejected_by_their_schema(action):
     with pytest.raises(ValidationError):
         FROM_PAGE.validate_python(action)
 
@@ -101,8 +101,8 @@ def test_external_action_is_served_logged_undone_and_replayed(opened, run, flag)
             "cluster": 2,
             "why": "two kinds",
         }
-        told = client.get("/history").json()["lines"][0]["text"]
-        assert told == f"asked others to look at {opened.state.labels[2].name}: two kinds"
+        texts = client.get("/history").json()["lines"][0]["text"]
+        assert texts == f"asked others to look at {opened.state.labels[2].name}: two kinds"
         assert "why: Field required" in send(client, 2, {"do": "flag", "cluster": 2}).json()["error"]
         assert send(client, 3, {"do": "flag", "cluster": 99, "why": "gone"}).status_code == 409
         assert send(client, 4, {"do": "undo"}).status_code == 200
@@ -111,7 +111,7 @@ def test_external_action_is_served_logged_undone_and_replayed(opened, run, flag)
     again = OpenReview(run)
     assert again.state.tables["flags"] == {(2, "anna"): "two kinds"}
     with TestClient(make_app(again)) as client:
-        assert [line["text"] for line in client.get("/history").json()["lines"]][-1] == told
+        assert [line["text"] for line in client.get("/history").json()["lines"]][-1] == texts
 
 
 def test_log_with_an_unknown_action_is_rejected(opened, run, say, flag):
@@ -147,7 +147,7 @@ def test_page_actions_that_resolve_to_others_cannot_be_logged(opened, name):
         opened.state.apply(line)
 
 
-def test_an_action_is_written_as_it_is_read():
+def test_action_round_trips_through_a_log_line():
     action = {"do": "move", "cluster": 1, "rows": [3, 4], "to": None}
     line = LogLine(seq=1, at="2026-01-01T00:00:00Z", by="anna", id="0" * 16, action=action)
     assert list(line.model_dump()["action"].items()) == list(action.items())

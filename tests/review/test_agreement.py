@@ -15,7 +15,7 @@ def kappa_as_loops(both):
     return (observed - expected) / (1 - expected)
 
 
-def test_kappa_is_that_of_cohen():
+def test_kappa_follows_the_definition_of_cohen():
     both = [("keep", "keep")] * 20 + [("keep", "reject")] * 5 + [("reject", "keep")] * 10 + [("reject", "reject")] * 15
     assert cohen_kappa(both) == pytest.approx(0.4)
     assert cohen_kappa(both) == pytest.approx(kappa_as_loops(both))
@@ -50,7 +50,7 @@ def test_keeping_a_named_cluster_agrees_with_its_name(opened, say):
     assert disputes(opened.state) == []
 
 
-def test_one_reviewer_alone_agrees_with_nobody(opened, say):
+def test_one_reviewer_has_no_agreement(opened, say):
     say(opened, "keep", cluster=0)
     assert agreement(opened.state) == []
     assert disputes(opened.state) == []

@@ -70,7 +70,7 @@ def test_images_sort_by_centrality_and_by_uncertainty(opened):
     assert (np.diff(uncertain) >= 0).all()
 
 
-def test_orders_follow_what_is_done(opened, say):
+def test_orders_follow_actions(opened, say):
     before = opened.lists.images(2, "central").tolist()
     say(opened, "reject", cluster=2, rows=before[:1])
     assert opened.lists.images(2, "central").tolist()[0] != before[0]

@@ -1,4 +1,4 @@
-"""Connections to a real server that has few places, and little or much time."""
+"""Limits on connections to a real server."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tests.review.live import LiveReview
 from justright.review.security import LIMITS, ConnectionLimits
 
 FOREVER = 3600.0
-N_CONNECTIONS, N_STRANGERS = 16, 4
+N_CONNECTIONS, N_UNAUTHORIZED = 16, 4
 
 
 @pytest.fixture(scope="module")
 def serve(finished_run, tmp_path_factory):
-    """`serve(seconds=1)`: a server with few places and these limits."""
+    """`serve(seconds=1)`: a server that allows few connections and has these limits."""
     with ExitStack() as running:
 
         def start(**limits) -> LiveReview:
             run = Path(shutil.copytree(finished_run, tmp_path_factory.mktemp("served") / "run"))
-            review = LiveReview(run, ConnectionLimits(N_CONNECTIONS, N_STRANGERS, **limits))
+            review = LiveReview(run, ConnectionLimits(N_CONNECTIONS, N_UNAUTHORIZED, **limits))
             review.start()
             running.callback(review.stop)
             return review
@@ -51,7 +51,7 @@ def head(live: LiveReview, path: str = "status", **headers: str) -> bytes:
 
 
 def is_closed(connection) -> bool:
-    """Whether the server ends it; waits as long as it does not."""
+    """Wait until the server closes the connection, and return whether it did."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:
@@ -60,9 +60,9 @@ def is_closed(connection) -> bool:
 
 def test_excess_connection_closes_the_oldest_unauthorized_one(patient):
     with ExitStack() as open_:
-        strangers = [open_.enter_context(patient.connect(b"GET /")) for _ in range(N_STRANGERS + 2)]
-        assert [is_closed(each) for each in strangers[:2]] == [True, True]
-        for each in strangers[2:]:
+        unauthorized = [open_.enter_context(patient.connect(b"GET /")) for _ in range(N_UNAUTHORIZED + 2)]
+        assert [is_closed(each) for each in unauthorized[:2]] == [True, True]
+        for each in unauthorized[2:]:
             each.sendall(b" HTTP/1.1\r\nHost: elsewhere\r\n\r\n")
             assert each.recv(12) == b"HTTP/1.1 421"
 
@@ -72,8 +72,8 @@ def test_authorized_connection_survives_many_unauthorized_ones(patient):
         client.get(patient.url).raise_for_status()
         with patient.connect(head(patient)) as mine:
             assert mine.recv(12) == b"HTTP/1.1 200"
-            strangers = [open_.enter_context(patient.connect(b"GET /")) for _ in range(3 * N_STRANGERS)]
-            assert all(is_closed(each) for each in strangers[: -N_STRANGERS - 1])
+            unauthorized = [open_.enter_context(patient.connect(b"GET /")) for _ in range(3 * N_UNAUTHORIZED)]
+            assert all(is_closed(each) for each in unauthorized[: -N_UNAUTHORIZED - 1])
             while not mine.recv(4096).endswith(b"}"):
                 pass
             mine.sendall(head(patient))
@@ -82,9 +82,9 @@ def test_authorized_connection_survives_many_unauthorized_ones(patient):
 
 @pytest.mark.parametrize("path", ["", "nonsense/status"])
 def test_complete_request_without_token_stays_unauthorized(patient, path):
-    with patient.connect(f"GET /{path} HTTP/1.1\r\nHost: 127.0.0.1:{patient.port}\r\n\r\n".encode()) as stranger:
+    with patient.connect(f"GET /{path} HTTP/1.1\r\nHost: 127.0.0.1:{patient.port}\r\n\r\n".encode()) as connection:
         answer = b""
-        while data := stranger.recv(4096):  # up to the end of the connection
+        while data := connection.recv(4096):  # up to the end of the connection
             answer += data
     assert answer.startswith(b"HTTP/1.1 403")
 
@@ -111,7 +111,7 @@ def test_incomplete_body_times_out_without_an_action(hasty):
     assert not (hasty.run / "review" / "log.jsonl").exists()
 
 
-def test_nor_is_the_rest_of_a_second_request(hasty):
+def test_incomplete_second_request_times_out(hasty):
     while True:  # this test may be the slow one: then it asks again
         with contextlib.suppress(ConnectionError), hasty.connect(head(hasty)) as slow:
             answer = slow.recv(4096)
@@ -124,4 +124,4 @@ def test_nor_is_the_rest_of_a_second_request(hasty):
 
 
 def test_default_limits_reserve_most_connections_for_the_token():
-    assert LIMITS.n_strangers < LIMITS.n_connections / 2
+    assert LIMITS.n_unauthorized < LIMITS.n_connections / 2

@@ -104,19 +104,19 @@ def test_class_folders_of_a_review_are_read_back(reviewed, tmp_path):
     assert len(open_images(tmp_path / "folders")) == n
 
 
-def test_nothing_kept_is_nothing_to_export(opened, tmp_path):
+def test_export_without_kept_clusters_raises(opened, tmp_path):
     with pytest.raises(DegenerateError, match="no cluster has been kept"):
         export(opened, tmp_path / "out.parquet", "labeled")
     assert list(tmp_path.glob("out*")) == []
 
 
-def test_a_labeled_set_needs_a_name_that_can_be_opened(reviewed, tmp_path):
+def test_labeled_set_needs_a_parquet_name(reviewed, tmp_path):
     with pytest.raises(DataError, match=r"\.parquet"):
         export(reviewed, tmp_path / "out.csv", "labeled")
 
 
 def spoil(file, how, tmp_path):
-    """What may happen to a photo after the run."""
+    """Ways in which a photo may change after the run."""
     file.unlink()
     if how == "link to a text":
         secret = tmp_path / "secret.txt"
@@ -154,7 +154,7 @@ def test_export_rejects_changed_files_by_name(run, photos, say, tmp_path, how, f
 
 
 def test_unknown_files_must_be_images(run, photos, say, tmp_path):
-    """As in a run of an earlier version with ids that a list brought."""
+    """A run of an earlier version whose ids came from a table."""
     target = run.target
     table = target.table.drop_columns([CONTENT])
     names = [f"photo-{row}" for row in range(len(target))]

@@ -10,7 +10,7 @@ from tests.review.acting import check
 from justright.evaluation import estimate_accuracy
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
-from justright.review.random_checks import n_more_checks
+from justright.review.random_checks import n_checks_needed
 from justright.utils.errors import DataError
 
 
@@ -26,7 +26,7 @@ def new_clusters(opened, n):
     return sorted(found, key=lambda c: -sizes[c])[:n]
 
 
-def test_a_run_that_nobody_looked_at_has_none(run, opened):
+def test_unreviewed_run_has_no_findings(run, opened):
     assert findings(run) is None
     opened.folder.mkdir()
     (opened.folder / "token").write_text("t" * 32)
@@ -52,13 +52,13 @@ def test_names_and_verdicts_are_those_of_each_reviewer(run, opened, say):
     assert found.reviewers == ("anna", "ben")
     assert found.by_status == {"kept": 4, "disputed": 1, "open": len(opened.predictions.categories) - 5}
     assert found.n_clusters == len(opened.predictions.categories)
-    told = [found.clusters[each] for each in (a, b, c, d, e, 0)]
-    assert [each.given_name for each in told] == ["gull", "skua", None, known, None, None]
-    assert [each.status for each in told] == ["kept", "kept", "disputed", "kept", "open", "kept"]
-    assert told[0].verdicts == {"anna": "keep", "ben": "keep"}
-    assert told[2].verdicts == {"anna": "keep", "ben": "reject"}
-    assert [each.other_names for each in told] == [{}, {"anna": "tern"}, {}, {}, {}, {}]
-    assert (told[3].kind, told[0].kind) == ("known", "discovered")
+    texts = [found.clusters[each] for each in (a, b, c, d, e, 0)]
+    assert [each.given_name for each in texts] == ["gull", "skua", None, known, None, None]
+    assert [each.status for each in texts] == ["kept", "kept", "disputed", "kept", "open", "kept"]
+    assert texts[0].verdicts == {"anna": "keep", "ben": "keep"}
+    assert texts[2].verdicts == {"anna": "keep", "ben": "reject"}
+    assert [each.other_names for each in texts] == [{}, {"anna": "tern"}, {}, {}, {}, {}]
+    assert (texts[3].kind, texts[0].kind) == ("known", "discovered")
 
 
 def test_findings_follow_moved_images(run, opened, say):
@@ -85,7 +85,7 @@ def test_findings_follow_moved_images(run, opened, say):
     assert sum(each.n_images for each in (*found.clusters.values(), *found.made)) == sizes.sum() - 1 - sizes[d]
 
 
-def test_what_was_undone_is_not_told(run, opened, say):
+def test_undone_actions_are_not_reported(run, opened, say):
     (a, b) = new_clusters(opened, 2)
     say(opened, "merge", cluster=a, into=b)
     say(opened, "undo")
@@ -99,7 +99,7 @@ def test_what_was_undone_is_not_told(run, opened, say):
 def test_the_accuracy_is_that_of_the_random_checks(run, opened, say):
     say(opened, "keep", cluster=0)
     assert findings(run).accuracy is None
-    assert findings(run).n_more_checks == n_more_checks(opened.state, opened.predictions.confidence)
+    assert findings(run).n_more_checks == n_checks_needed(opened.state, opened.predictions.confidence)
     verdicts = [n % 4 > 0 for n in range(12)]
     rows = []
     for is_right in verdicts:
@@ -151,7 +151,7 @@ def test_a_review_of_other_predictions_is_refused(run, opened, say):
         findings(type(run).open(run.path))
 
 
-def test_reading_writes_nothing(run, opened, say):
+def test_reading_findings_writes_no_file(run, opened, say):
     say(opened, "keep", cluster=0)
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     findings(run)

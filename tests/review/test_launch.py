@@ -21,7 +21,7 @@ def test_token_is_reused_and_replaced_if_damaged(tmp_path):
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_port_in_use_is_told_with_advice():
+def test_port_in_use_raises_with_advice():
     with listen("127.0.0.1", 0) as first:
         with pytest.raises(JustrightError, match="is in use") as error:
             listen("127.0.0.1", first.getsockname()[1])

@@ -63,7 +63,7 @@ def test_zeros_after_a_power_cut_are_skipped(tmp_path):
 
 
 def test_action_is_flushed_before_it_is_confirmed(tmp_path, monkeypatch):
-    """The plug may be pulled right after the answer. Other tests run without waiting for the disk."""
+    """A power cut may follow the confirmation. Other tests run without flushing."""
     log, done = written(tmp_path / "log.jsonl", 1), []
     monkeypatch.setattr(os, "fsync", lambda number: done.append((os.fstat(number).st_ino, read_count(log.saved))))
     with log.writing():
@@ -97,7 +97,7 @@ def test_log_is_created_with_its_header(tmp_path, monkeypatch):
     assert Log(path, "f" * 32).new_lines() == [keep(1)]
 
 
-def test_a_kill_while_the_file_is_made_leaves_none(tmp_path, monkeypatch):
+def test_kill_during_creation_leaves_no_file(tmp_path, monkeypatch):
     path = tmp_path / "log.jsonl"
     monkeypatch.setattr(os, "replace", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError), Log(path, "f" * 32).writing():
@@ -162,7 +162,7 @@ def test_log_missing_a_confirmed_action_is_rejected(tmp_path, lost, is_open):
 @pytest.mark.parametrize(
     "damage", [b"", b"x", b"[]", b"{}", with_checksum({"saved": "3"}), with_checksum({}), b"\0" * 30]
 )
-def test_a_damaged_count_is_told_and_made_anew(tmp_path, damage, caplog):
+def test_damaged_count_warns_and_is_rewritten(tmp_path, damage, caplog):
     log = written(tmp_path / "log.jsonl")
     log.saved.write_bytes(damage)
     log = Log(tmp_path / "log.jsonl", "f" * 32)
@@ -174,7 +174,7 @@ def test_a_damaged_count_is_told_and_made_anew(tmp_path, damage, caplog):
 
 
 def test_log_without_count_is_read(tmp_path):
-    """As it was written before there was a count, or copied alone."""
+    """The log was copied without its count."""
     path = tmp_path / "log.jsonl"
     written(path).saved.unlink()
     whole = path.read_bytes()
@@ -288,7 +288,7 @@ def test_a_system_without_fcntl_can_review_and_read_what_others_wrote(run, say):
 
 
 def test_a_log_of_an_earlier_version_is_read(opened, run):
-    """Lines as version 1 wrote them, checksums and all."""
+    """Lines with checksums as version 1 wrote them."""
     opened.folder.mkdir()
     actions = [
         '{"do":"keep","cluster":0}',

@@ -37,7 +37,7 @@ def test_two_open_reviews_see_each_others_actions(run, opened, say):
     assert say(opened, "keep", cluster=1).line.seq == 3
 
 
-def test_without_features_a_review_works_and_a_split_says_why_not(run, say):
+def test_review_without_features_rejects_splits(run, say):
     (run.path / "tuned.npy").unlink()
     opened = OpenReview(RunFolder.open(run.path))
     assert len(opened.lists.images(0, "central"))

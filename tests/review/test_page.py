@@ -13,7 +13,7 @@ from tests.review.live import LiveReview
 
 from justright.data import merge_pool, open_images
 from justright.review.open_review import OpenReview
-from justright.review.random_checks import n_more_checks
+from justright.review.random_checks import accuracy
 from justright.review.state import REJECTED
 from justright.runs.run_folder import RunFolder
 
@@ -64,7 +64,7 @@ def state(live) -> OpenReview:
 
 
 def saved(page, n):
-    """Wait until the page has shown what `n` actions did."""
+    """Wait until the page shows the result of `n` actions."""
     page.wait_for_function(
         "n => Number(document.body.dataset.seq) >= n "
         "&& (document.querySelector('dialog') !== null || !('busy' in document.body.dataset))",
@@ -82,7 +82,7 @@ def wait_for_another(page, cluster):
 
 
 def choose(page, n):
-    """Select the first `n` images by keyboard and say which they are."""
+    """Select the first `n` images by keyboard and return their rows."""
     page.keyboard.press("g")
     page.keyboard.press("Home")
     for place in range(n):
@@ -219,7 +219,7 @@ def test_two_tabs_never_overwrite_each_other(page, live):
     other.wait_for_function("() => document.getElementById('name').textContent === 'first'")
 
 
-def test_the_open_cluster_gets_its_old_name_back_by_undo(page):
+def test_undo_restores_the_name_of_the_open_cluster(page):
     before = page.text_content("#name")
     page.keyboard.press("n")
     page.fill("#new-name", "goose")
@@ -245,7 +245,7 @@ def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
     assert "Round 1. Accuracy 67 %" in page.text_content("dialog")
     page.keyboard.press("Escape")
     opened = state(live)
-    n_more = n_more_checks(opened.state, opened.predictions.confidence)
+    n_more = accuracy(opened.state, opened.predictions.confidence).n_more
     assert f"3 random checks; about {n_more} more give it within ±4 points" in page.text_content("#accuracy")
     page.keyboard.press("w")
     page.fill("#who", "ben")
@@ -301,7 +301,7 @@ def test_known_class_reject_keep_and_export_from_the_page(page, live):
     assert merge_pool([reviewed]).images.labels.max() == 1
 
 
-def test_buttons_of_dialogs_do_what_keys_do(page, live):
+def test_dialog_buttons_act_like_their_keys(page, live):
     page.click("[data-command=check]")
     for n, button in enumerate(("Right", "Wrong", "Undo", "New round"), start=1):
         page.wait_for_function("() => Boolean(document.querySelector('dialog')?.dataset.row)")
@@ -385,18 +385,18 @@ def test_the_expected_accuracy_is_on_the_first_screen(chromium, standing):
     page.context.close()
 
 
-def test_the_help_tells_every_key(chromium, standing):
+def test_help_lists_every_key(chromium, standing):
     page = chromium.new_page()
     show(page, standing)
     page.keyboard.press("?")
-    told = set(page.locator("dialog kbd").all_text_contents())
+    texts = set(page.locator("dialog kbd").all_text_contents())
     page.keyboard.press("Escape")
     source = page.evaluate("fetch('static/review.js').then((r) => r.text())")
     block = source[source.index("const KEYS = [") :].split("];\n")[0]
     command_of = dict(re.findall(r'^  \["([^"]+)", "(\w+)"', block, flags=re.MULTILINE))
     assert len(command_of) > 25
-    assert set(command_of) - told == {"Escape"}, "which the help calls Esc"
-    assert {"arrows", "Space", "Enter", "Esc"} <= told
+    assert set(command_of) - texts == {"Escape"}, "which the help calls Esc"
+    assert {"arrows", "Space", "Enter", "Esc"} <= texts
     commands = set(re.findall(r"^  (\w+): (?:async )?\(", source, flags=re.MULTILINE))
     assert set(command_of.values()) <= commands
     for button in page.locator("[data-command]:has(kbd)").all():
@@ -404,7 +404,7 @@ def test_the_help_tells_every_key(chromium, standing):
     page.close()
 
 
-def test_the_list_stays_where_it_was_scrolled_to_when_others_act(page, live, say):
+def test_list_keeps_its_scroll_position_when_others_act(page, live, say):
     for _ in range(3):
         page.keyboard.press(".")
     page.wait_for_function("() => !('busy' in document.body.dataset)")

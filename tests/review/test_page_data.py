@@ -103,9 +103,9 @@ def test_history_describes_every_action(data, opened, say):
     say(opened, "round", round=2)
     say(opened, "undo")
     lines = data.history()["lines"]
-    told = [line["text"] for line in reversed(lines)]
+    texts = [line["text"] for line in reversed(lines)]
     checked = opened.state.name_of(opened.state.entries[10].line.action.cluster)
-    assert told == [
+    assert texts == [
         f"kept {names[0]}",
         "named alef",
         f"known as {opened.known_classes[0]}",

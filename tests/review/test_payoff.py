@@ -41,5 +41,5 @@ def test_completely_wrong_clusters_rank_first():
     assert single < 1
 
 
-def test_what_is_certain_pays_nothing():
+def test_certain_images_have_no_payoff():
     assert corrections_per_click(np.zeros(4), np.array([0, 0, 1, 1]), 3).tolist() == [0, 0, 0]

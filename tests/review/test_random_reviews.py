@@ -22,12 +22,12 @@ REVIEWERS = ("anna", "ben", "cleo")
 
 
 class RefusedError(Exception):
-    """The reference refuses the action."""
+    """The reference rejects the action."""
 
 
 @dataclass
 class Written:
-    """What one action of the reference did: for each key the value before and after, None for no entry."""
+    """The effect of one action: for each key the value before and after, None for no entry."""
 
     by: str
     values: dict[Any, tuple[Any, Any]]
@@ -36,7 +36,7 @@ class Written:
 
 @dataclass
 class Reference:
-    """A review as one flat table of ("image", row), ("name", cluster), ("said", cluster, who) and ("undone", action).
+    """A review as one table of ("image", row), ("name", cluster), ("verdict", cluster, who) and ("undone", action).
 
     Undo puts back what was there before. It is refused where that was overwritten, or where an image or a verdict would
     be left in a cluster that has no name.
@@ -57,7 +57,7 @@ class Reference:
         table = self.table | new
         table = {key: value for key, value in table.items() if value is not None}
         used = {value for key, value in table.items() if key[0] == "image"} - {REJECTED}
-        used |= {key[1] for key in table if key[0] == "said"}
+        used |= {key[1] for key in table if key[0] == "verdict"}
         if not used <= {key[1] for key in table if key[0] == "name"}:
             raise RefusedError
         self.table = table
@@ -85,14 +85,14 @@ class Reference:
         return max(took_back if is_undo else acted)
 
     def do(self, by: str, do: str, fields: dict[str, Any], parts: list[list[int]] | None) -> None:
-        """The same action; `parts` are what a split came to, None where it was refused."""
+        """Apply the same action; `parts` are the parts of a split, None if it was rejected."""
         cluster = fields.get("cluster")
         if do == "keep":
-            self.write(by, {("said", cluster, by): "keep"})
+            self.write(by, {("verdict", cluster, by): "keep"})
         elif do == "discard":
-            self.write(by, {("said", cluster, by): "reject"})
+            self.write(by, {("verdict", cluster, by): "reject"})
         elif do == "name":
-            self.write(by, {("name", cluster): fields["name"], ("said", cluster, by): "keep"})
+            self.write(by, {("name", cluster): fields["name"], ("verdict", cluster, by): "keep"})
         elif do == "merge":
             self.write(by, {("image", row): fields["into"] for row in self.rows(cluster)})
         elif do == "reject":
@@ -106,7 +106,7 @@ class Reference:
         elif do in ("split", "part"):
             if not parts:
                 raise RefusedError
-            new = {key: None for key in self.table if key[:2] == ("said", cluster)}
+            new = {key: None for key in self.table if key[:2] == ("verdict", cluster)}
             for part in parts:
                 number, name = self.new_cluster()
                 new |= {("name", number): name} | {("image", row): number for row in part}
@@ -118,7 +118,7 @@ class Reference:
 
 
 def random_step(reference: Reference, rng: np.random.Generator) -> tuple[str, dict[str, Any]]:
-    """An action that makes sense, mostly on a few clusters, so that reviewers get in each other's way."""
+    """A valid action, mostly on the same few clusters, so that conflicts are common."""
     alive = reference.clusters()
     cluster = int(rng.choice(alive[:2] + alive[-2:]))
     other = int(rng.choice([c for c in alive[:2] + 2 * alive[-2:] if c != cluster]))
@@ -143,14 +143,14 @@ def random_step(reference: Reference, rng: np.random.Generator) -> tuple[str, di
 
 
 def check_everything(opened: OpenReview, reference: Reference, folder) -> None:
-    """The state is the reference's, every page and export can be made of it, and the log leads to it again."""
+    """State and reference agree, pages and exports can be written, and replaying the log gives the same state."""
     state = opened.state
     assert dict(enumerate(state.group.tolist())) == {k[1]: v for k, v in reference.table.items() if k[0] == "image"}
     assert {c: label.name for c, label in state.labels.items()} == {
         key[1]: value for key, value in reference.table.items() if key[0] == "name"
     }
-    assert {(c, who): each.verdict for c, said in state.opinions.items() for who, each in said.items()} == {
-        key[1:]: value for key, value in reference.table.items() if key[0] == "said"
+    assert {(c, who): each.verdict for c, text in state.opinions.items() for who, each in text.items()} == {
+        key[1:]: value for key, value in reference.table.items() if key[0] == "verdict"
     }
     check_pages_and_exports(opened, folder)
 

@@ -13,7 +13,7 @@ def test_checksummed_line_round_trips(value):
     assert checked_value(line[:-1]) == value
 
 
-def test_no_byte_can_change():
+def test_any_changed_byte_is_detected():
     line = with_checksum({"seq": 12, "name": "gull"})[:-1]
     for place in range(len(line)):
         for bit in range(8):
@@ -34,7 +34,7 @@ def test_saved_count_may_be_missing_or_damaged(tmp_path, caplog):
     assert "damaged" in caplog.text
 
 
-def test_a_count_that_cannot_be_written_is_told(tmp_path, caplog):
+def test_unwritable_count_warns(tmp_path, caplog):
     (tmp_path / "no folder").write_text("a file")
     write_count(tmp_path / "no folder" / "saved.json", 1)
     assert "could not be written" in caplog.text

@@ -64,7 +64,7 @@ def nothing_is_written(live):
     }
 
 
-def test_the_server_answers_who_asks_properly(live):
+def test_valid_request_is_answered(live):
     status, _, headers = ask(live)
     assert status == 200
     assert "default-src 'none'" in headers["content-security-policy"]
@@ -99,7 +99,7 @@ def test_a_foreign_host_is_refused(live, host, method):
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "%00", "..", "static", "a" * 32])
-def test_without_the_token_nothing_answers(live, token):
+def test_request_without_token_is_rejected(live, token):
     for method, path in (("GET", ""), ("GET", "images/0/160"), ("GET", "static/review.js"), ("POST", "act")):
         status, content, _ = ask(live, method, path, KEEP if method == "POST" else None, JSON, token=token)
         assert status == 403
@@ -141,7 +141,7 @@ def test_another_site_cannot_embed_images(live):
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
-def test_what_a_form_can_send_is_refused(live, kind):
+def test_form_submissions_are_rejected(live, kind):
     assert ask(live, "POST", "act", KEEP, {"Content-Type": kind})[0] == 415
 
 
@@ -157,7 +157,7 @@ def test_what_a_form_can_send_is_refused(live, kind):
         "clusters?offset=-1", "clusters?limit=0", f"clusters?search={'a' * 500}", "check", f"check?reviewer={'a' * 99}",
     ],
 )  # fmt: skip
-def test_no_path_leads_outside(live, path):
+def test_paths_cannot_leave_the_page(live, path):
     status, content, _ = ask(live, path=path)
     assert status in (400, 403, 404, 422)
     assert b"root:" not in content
@@ -221,12 +221,12 @@ def test_a_huge_header_or_path_is_refused(live):
             assert ask(live, path=path, headers=headers)[0] in (400, 404, 414, 431)
 
 
-def test_an_export_says_no_path_of_the_browser(live):
+def test_browser_cannot_choose_the_export_path(live):
     for extra in ({"path": "/elsewhere/x"}, {"form": "../x"}, {"form": "csv", "name": "x"}):
         assert ask(live, "POST", "export", {"form": "csv"} | extra, JSON)[0] == 422
 
 
-def test_the_token_is_for_its_owner_only(live):
+def test_token_file_is_readable_by_its_owner_only(live):
     file = live.run / "review" / "token"
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.read_text() in live.url
@@ -250,7 +250,7 @@ def test_the_token_is_for_its_owner_only(live):
         ("", "[]:80", False),
     ],
 )
-def test_which_names_lead_to_the_server(listening, host, is_known):
+def test_hosts_that_name_the_server(listening, host, is_known):
     assert Access(listening, 80, "t").knows(host) is is_known
 
 
@@ -258,5 +258,5 @@ def test_which_names_lead_to_the_server(listening, host, is_known):
     ("host", "is_loopback"),
     [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("10.0.0.1", False)],
 )
-def test_what_only_this_machine_can_reach(host, is_loopback):
+def test_loopback_hosts(host, is_loopback):
     assert Access(host, 80, "t").is_loopback is is_loopback

@@ -32,7 +32,7 @@ def test_every_static_file_is_served_with_its_type(client):
         assert client.get(f"/{address}").status_code == httpx.codes.OK, address
 
 
-def test_the_page_names_nothing_outside_itself():
+def test_page_refers_to_no_other_site():
     for name, (content, _) in STATIC.items():
         text = content.decode().replace("http://www.w3.org/2000/svg", "")
         assert "http:" not in text, name
@@ -57,7 +57,7 @@ def test_unwritable_log_is_an_error(client, opened):
 
 def test_rejected_request_names_the_field(client):
     body = {"id": "ab" * 8, "base": 0, "reviewer": "anna", "action": {"do": "keep", "cluster": "1"}}
-    for action, said in [
+    for action, message in [
         ({"do": "keep", "cluster": "1"}, "body.action: cluster: Input should be a valid integer"),
         ({"do": "delete"}, "body.action: do: Expected one of keep, discard, name"),
         ({"do": ["keep"]}, "body.action: do: Expected one of"),
@@ -66,7 +66,7 @@ def test_rejected_request_names_the_field(client):
     ]:
         answer = client.post("/act", json=body | {"action": action})
         assert answer.status_code == httpx.codes.UNPROCESSABLE_ENTITY
-        assert said in answer.json()["error"]
+        assert message in answer.json()["error"]
 
 
 def test_a_damaged_image_is_missing_and_the_rest_works(client, opened, monkeypatch):

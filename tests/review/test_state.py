@@ -8,12 +8,12 @@ from justright.review.state import REJECTED, ConflictError, ReviewState
 
 
 def picture_of(state):
-    """All that a review is about."""
+    """The complete state of a review, to compare."""
     return (
         state.group.tolist(),
         dict(state.labels),
-        {c: dict(said) for c, said in state.opinions.items() if said},
-        {r: dict(said) for r, said in state.checks.items() if said},
+        {c: dict(text) for c, text in state.opinions.items() if text},
+        {r: dict(text) for r, text in state.checks.items() if text},
         dict(state.rounds),
         {name: dict(table) for name, table in state.tables.items() if table},
     )

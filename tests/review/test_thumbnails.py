@@ -21,7 +21,7 @@ def test_a_copy_is_small_and_made_once(make_tree, tmp_path, monkeypatch):
     assert thumbnails.get(0, 160) == data
 
 
-def test_a_small_image_is_not_blown_up(make_tree, tmp_path):
+def test_small_image_is_not_enlarged(make_tree, tmp_path):
     thumbnails = Thumbnails(open_images(make_tree({"a": 1})).with_ids(), tmp_path / "kept")
     assert Image.open(io.BytesIO(thumbnails.get(0, 640))).size == (16, 12)
 
@@ -56,7 +56,7 @@ def test_damaged_or_exchanged_thumbnails_are_recreated(make_tree, tmp_path):
         assert [file.read_bytes() for file in files] == contents
 
 
-def test_threads_that_want_the_same_copy_all_get_it(make_tree, tmp_path):
+def test_threads_can_request_the_same_thumbnail(make_tree, tmp_path):
     thumbnails = Thumbnails(open_images(make_tree({"a": 1})).with_ids(), tmp_path / "kept")
     got: list[bytes] = []
     threads = [threading.Thread(target=lambda: got.append(thumbnails.get(0, 160))) for _ in range(16)]
@@ -82,7 +82,7 @@ def test_replaced_file_is_not_shown(make_tree, tmp_path):
             thumbnails.get(row, size)
 
 
-def test_a_link_to_a_text_is_never_shown(make_tree, tmp_path):
+def test_link_to_a_text_file_is_not_shown(make_tree, tmp_path):
     root = make_tree({"a": 1})
     (tmp_path / "secret.txt").write_text("password")
     for images in (open_images(root), open_images(root).with_ids(), open_images(root).with_content()):

@@ -1,4 +1,4 @@
-"""Exports read and written again by the programs they are for, where these are installed.
+"""Exports read and rewritten by the labeling tools themselves, where they are installed.
 
 pycocotools is installed for the tests. The others are too large for that, or want other releases of our packages.
 """
@@ -70,8 +70,8 @@ def test_datumaro_reads_and_writes_coco_and_cvat(opened, expected, tmp_path, to,
     assert set(found) == {name.removesuffix(".png") for name in expected}
     for name, (label, confidence) in expected.items():
         (annotation,) = found[name.removesuffix(".png")]
-        said = annotation.attributes["score" if to == "coco" else "confidence"]
-        assert (names[annotation.label], float(said)) == (label, pytest.approx(confidence, abs=1e-5))
+        text = annotation.attributes["score" if to == "coco" else "confidence"]
+        assert (names[annotation.label], float(text)) == (label, pytest.approx(confidence, abs=1e-5))
     item = next(iter(data))
     other = next(place for place in range(len(names)) if place != item.annotations[0].label)
     data.put(item.wrap(annotations=[item.annotations[0].wrap(label=other)]))

@@ -1,4 +1,4 @@
-"""Exports to labeling tools and what comes back from them."""
+"""Exports to labeling tools, and imports of the corrected labels."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def edited(opened, to, out, labels):
 
 
 def labels_now(opened, tmp_path):
-    """What `--export` says, by row."""
+    """The class names of `--export`, by row."""
     export(opened, tmp_path / "now.csv", "csv")
     with (tmp_path / "now.csv").open(encoding="utf-8", newline="") as file:
         return [row["class_name"] or None for row in csv.DictReader(file)]
@@ -160,7 +160,7 @@ def test_images_are_found_where_the_export_says(opened, photos, is_copy, tmp_pat
         assert not any(file.is_symlink() for file in out.rglob("*.png")) or not is_copy
 
 
-def test_a_table_of_images_that_are_no_files_says_so(drawn_review, tmp_path):
+def test_table_of_a_zip_states_the_source_of_images(drawn_review, tmp_path):
     assert "relative to the zip or table" in exported(drawn_review, "csv", tmp_path)[1].usage
 
 
@@ -362,7 +362,7 @@ def test_known_classes_without_images_can_be_chosen(opened, tmp_path):
 
 
 @pytest.mark.parametrize("label", ["a\u202eb", "x" * 121, "\t"])
-def test_names_that_nobody_can_give_are_refused(opened, label, tmp_path):
+def test_invalid_names_are_rejected(opened, label, tmp_path):
     name = ImageNames(opened.run.target).names[0]
     file = saved_json(tmp_path / "l.json", {"classes": None, "labels": {name: label}})
     with pytest.raises(JustrightError, match="cannot be the name of a category"):

@@ -30,7 +30,7 @@ def label_studio(out: Path, labels: Labels) -> Path:
 
 
 def coco(out: Path, labels: Labels) -> Path:
-    """As most tools write it again: without scores, with other numbers for categories."""
+    """COCO as most tools write it: without scores, and with other ids of categories."""
     value = json.loads((out / "annotations" / "instances_default.json").read_text(encoding="utf-8"))
     name_of = {each["id"]: each["file_name"] for each in value["images"]}
     old = {each["id"]: each["name"] for each in value["categories"]}
@@ -47,7 +47,7 @@ def coco(out: Path, labels: Labels) -> Path:
 
 
 def fiftyone(out: Path, labels: Labels) -> Path:
-    """As FiftyOne writes it without a list of classes: names instead of numbers."""
+    """FiftyOne labels without a list of classes: names instead of numbers."""
     value = json.loads((out / "labels.json").read_text(encoding="utf-8"))
     keys = {str(file.relative_to(out / "data").with_suffix("")) for file in (out / "data").rglob("*") if file.is_file()}
     assert keys == set(value["labels"])
@@ -72,7 +72,7 @@ def cvat(out: Path, labels: Labels) -> Path:
 
 
 def csv_table(out: Path, labels: Labels) -> Path:
-    """As a spreadsheet saves it."""
+    """The table as a spreadsheet saves it."""
     with out.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
@@ -85,7 +85,7 @@ def csv_table(out: Path, labels: Labels) -> Path:
 
 
 def folders(out: Path, labels: Labels, contents: Mapping[str, bytes]) -> Path:
-    """Files moved to other folders by hand; `contents` says which file is which image."""
+    """Move files to other folders; `contents` identifies the image of each file."""
     files = {file: file.read_bytes() for file in out.rglob("*.png")}
     for name, label in labels.items():
         file = next(file for file, data in files.items() if data == contents[name])

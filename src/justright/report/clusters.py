@@ -5,15 +5,17 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from markupsafe import Markup
 
 from justright.discovery.doubts import Doubt
 from justright.discovery.predictions import Category, Predictions
 from justright.geometry import ClassSums, row_chunks, unit_rows
 from justright.geometry.rows import evenly_spaced
-from justright.report.elements import MOST_ROWS, Missing, Name, Table, Values, Words, attempt, join, optional, short
+from justright.report.elements import MOST_ROWS, Missing, Name, Table, Values, attempt, cell, optional, short
 from justright.report.page_images import PageImages, SheetOrder
 from justright.review.findings import Review, ReviewedCluster, findings
 from justright.runs.run_folder import RunFolder
@@ -24,22 +26,11 @@ LAYOUTS = ((18, 4, 64, 6), (12, 4, 48, 6), (8, 2, 40, 8), (6, 2, 32, 6), (4, 1, 
 N_DECIDING = 8
 N_NEITHER = 24
 LONGEST_ALT = 60
-MOST_REVIEWERS, MOST_PLACES = 3, 3  # longer lists are shortened to keep the page small
-DONE = {"keep": "kept", "reject": "rejected"}
-
-
-@dataclass(frozen=True)
-class Neighbors:
-    """The nearest categories, which help to name one; None without features or others."""
-
-    known: tuple[str, float] | None = None  # the known class with the nearest centroid, other than itself; the cosine
-    cluster: tuple[str, float] | None = None  # the same among discovered clusters
-    apart: float | None = None  # mean cosine of its images to its own centroid, less that to the nearest other one
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterView:
-    """A category with its images."""
+    """A category with its images. What is near is None without features or other categories."""
 
     number: int  # of the category in the predictions
     category: Category  # its name and kind
@@ -47,8 +38,10 @@ class ClusterView:
     n_neither: int  # number of images unlike all categories
     purity: float | None  # mean confidence of its predicted images; None if there are none
     n_likely_wrong: float  # expected number of wrong images: the sum of 1 - confidence
-    near: Neighbors = Neighbors()
     doubt: Doubt | None = None
+    near_known: tuple[str, float] | None = None  # the known class with the nearest centroid, other than itself; cosine
+    near_cluster: tuple[str, float] | None = None  # the same among discovered clusters
+    apart: float | None = None  # mean cosine of its images to its own centroid, less that to the nearest other one
 
     @property
     def n_images(self) -> int:
@@ -70,51 +63,57 @@ def describe_clusters(
     Without features, images are ordered by confidence, and neighbors are unknown.
     """
     centrality = predictions.confidence.astype(np.float64)
-    near: dict[int, Neighbors] = {}
+    near: dict[int, dict[str, Any]] = {}
     if features is not None and len(predictions):
-        sums, of_directions = ClassSums().update(features, predictions.cluster), ClassSums()
-        unit = unit_rows(sums.centroids())
-        place, cosines = np.searchsorted(sums.classes, predictions.cluster), []
-        for block in row_chunks(features):  # one block in memory at a time
-            own, place = place[: len(block)], place[len(block) :]
-            rows = unit_rows(block)
-            of_directions.update(rows, own)
-            cosines.append(np.einsum("id,id->i", rows, unit[own]))
-        centrality = np.concatenate(cosines)
-        categories = [predictions.categories[cluster] for cluster in sums.classes.tolist()]
-        neighbors = _neighbors(categories, unit, of_directions.centroids())
-        near = dict(zip(sums.classes.tolist(), neighbors, strict=True))
+        centrality, near = _compare(predictions, features)
     by_cluster = np.split(np.lexsort((-centrality, predictions.cluster)), np.cumsum(predictions.sizes))
     # "belongs with" is not shown: it was right in 4 of 22 judged cases
-    views, by_category = [], {doubt.category: doubt for doubt in doubts if doubt.other is None}
+    two_kinds = {doubt.category: doubt for doubt in doubts if doubt.other is None}
+    views = []
     for number, (category, rows) in enumerate(zip(predictions.categories, by_cluster[:-1], strict=True)):
         if len(rows):
             is_neither, is_open = predictions.is_neither[rows], ~predictions.is_given[rows]
-            purity = float(predictions.purity[number]) if is_open.any() else None
-            wrong = float((1 - predictions.confidence[rows[is_open]]).sum())
-            about = near.get(number, Neighbors()), by_category.get(number)
-            views.append(ClusterView(number, category, rows[~is_neither], int(is_neither.sum()), purity, wrong, *about))
+            views.append(
+                ClusterView(
+                    number,
+                    category,
+                    rows[~is_neither],
+                    n_neither=int(is_neither.sum()),
+                    purity=float(predictions.purity[number]) if is_open.any() else None,
+                    n_likely_wrong=float((1 - predictions.confidence[rows[is_open]]).sum()),
+                    doubt=two_kinds.get(number),
+                    **near.get(number, {}),
+                )
+            )
     return sorted(views, key=lambda view: -view.n_likely_wrong)
 
 
-def _neighbors(
-    categories: Sequence[Category], unit: Float[Array, "clusters dim"], mean_direction: Float[Array, "clusters dim"]
-) -> list[Neighbors]:
-    """Compute the neighbors of each category from unit centroids and mean unit features."""
+def _compare(
+    predictions: Predictions, features: Float[Array, "target dim"]
+) -> tuple[Float[Array, " target"], dict[int, dict[str, Any]]]:
+    """The cosine of each image to the centroid of its category; for each category what a `ClusterView` has as near."""
+    sums, of_directions = ClassSums().update(features, predictions.cluster), ClassSums()
+    unit = unit_rows(sums.centroids())
+    place, cosines = np.searchsorted(sums.classes, predictions.cluster), []
+    for block in row_chunks(features):  # one block in memory at a time
+        own, place = place[: len(block)], place[len(block) :]
+        rows = unit_rows(block)
+        of_directions.update(rows, own)
+        cosines.append(np.einsum("id,id->i", rows, unit[own]))
+    mean_direction = of_directions.centroids()
+    categories = [predictions.categories[number] for number in sums.classes.tolist()]
     is_known = np.array([category.kind == "known" for category in categories])
-    neighbors = []
-    for place in range(len(unit)):  # row by row: all pairs of many thousands would not fit into memory
-        is_other = np.arange(len(unit)) != place
-        cosine = unit @ unit[place]
-        of_images = unit @ mean_direction[place]  # the mean of cosines is the product with the mean direction
-        apart = float(of_images[place] - of_images[is_other].max()) if is_other.any() else None
-        nearest: dict[str, tuple[str, float]] = {}
-        for name, side in (("known", is_known), ("cluster", ~is_known)):
+    near: dict[int, dict[str, Any]] = {}
+    for row, number in enumerate(sums.classes.tolist()):  # all pairs of many thousands would not fit into memory
+        is_other = np.arange(len(unit)) != row
+        cosine = unit @ unit[row]
+        of_images = unit @ mean_direction[row]  # the mean of cosines is the product with the mean direction
+        near[number] = {"apart": float(of_images[row] - of_images[is_other].max())} if is_other.any() else {}
+        for name, side in (("near_known", is_known), ("near_cluster", ~is_known)):
             if len(places := np.flatnonzero(is_other & side)):
                 best = places[cosine[places].argmax()]
-                nearest[name] = categories[best].name, float(cosine[best])
-        neighbors.append(Neighbors(**nearest, apart=apart))
-    return neighbors
+                near[number][name] = categories[best].name, float(cosine[best])
+    return np.concatenate(cosines), near
 
 
 def target_features(run: RunFolder) -> tuple[Float[Array, "target dim"] | None, str]:
@@ -134,20 +133,15 @@ def cluster_cards(
     is_calibrated: bool = False,
 ) -> Values:
     """Cards of discovered clusters and known classes, and images unlike all categories, in the order of the views."""
-    groups = {kind: [view for view in views if view.category.kind == kind] for kind in ("discovered", "known")}
-    shares = {"discovered": len(groups["discovered"]) / max(len(views), 1), "known": 1.0}
-    cards = {
-        kind: {
-            "cards": _cards(group, page_images, shares[kind], review, is_calibrated) if group else None,
-            "n_clusters": len(group),
-        }
-        for kind, group in groups.items()
-    }
+    new, known = ([view for view in views if view.category.kind == kind] for kind in ("discovered", "known"))
+    share = len(new) / max(len(views), 1)
+    discovered = _cards(new, page_images, share, review, is_calibrated) if new else None
     neither = np.flatnonzero(predictions.is_neither)
     least_sure = neither[np.argsort(predictions.confidence[neither], kind="stable")][:N_NEITHER]
     order = SheetOrder(least_sure, LAYOUTS[0][2], 8, "images unlike all categories")
     return {
-        **cards,
+        "discovered": discovered,
+        "known": _cards(known, page_images, 1.0, review, is_calibrated) if known else None,
         "is_calibrated": is_calibrated,
         "has_doubts": any(view.doubt for view in views),
         "n_empty": len(predictions.categories) - len(views),
@@ -157,10 +151,19 @@ def cluster_cards(
     }
 
 
-def nearest_words(view: ClusterView) -> Words:
-    """The nearest known class and the nearest other cluster, with their cosines."""
-    sides = ((view.near.known, "known class "), (view.near.cluster, "new cluster "))
-    return join(", ", [(kind, Name(side[0]), f" {side[1]:.2f}") for side, kind in sides if side])
+def largest_clusters(
+    views: Sequence[ClusterView], page_images: PageImages, n: int, n_images: int, pixels: int, columns: int
+) -> Values:
+    """The largest new clusters: typical images, name, size, expected purity and nearest categories of each."""
+    new = [view for view in views if view.category.kind == "discovered"]
+    largest = sorted(new, key=lambda view: -view.n_images)[:n]
+    alts = [f"typical images of {short(view.category.name, LONGEST_ALT)}" for view in largest]
+    orders = [SheetOrder(view.rows[:n_images], pixels, columns, alt) for view, alt in zip(largest, alts, strict=True)]
+    clusters = [
+        (picture, Name(view.category.name), view.n_images, view.purity, cell("nearest", view))
+        for view, picture in zip(largest, page_images.sheets(orders), strict=True)
+    ]
+    return {"largest": clusters, "n_new": len(new)}
 
 
 def _cards(
@@ -175,7 +178,7 @@ def _cards(
         purity = None if view.purity is None else 100 * view.purity
         row: dict[str, object] = {"picture": central, "cluster": Name(view.category.name)}
         if review is not None:
-            row |= review_cells(review.clusters.get(view.number), view.n_images)
+            row |= review_cells(review.clusters[view.number], view.n_images)
         row["images"] = view.n_images
         row |= (
             {"expected purity %": purity, "likely wrong": round(view.n_likely_wrong)}
@@ -183,8 +186,8 @@ def _cards(
             else {"confidence %": purity}
         )
         row |= {
-            "nearest": nearest_words(view) or None,
-            "apart": view.near.apart,
+            "nearest": cell("nearest", view),
+            "apart": view.apart,
             "unlike all categories": view.n_neither or None,
         }
         if is_calibrated:
@@ -223,66 +226,18 @@ def review_of(run: RunFolder) -> Values:
     }
 
 
-def review_cells(reviewed: ReviewedCluster | None, n_predicted: int) -> dict[str, Words | int | None]:
+def review_cells(reviewed: ReviewedCluster, n_predicted: int) -> dict[str, Markup | int | None]:
     """The cells about the review of a cluster with this many predicted images; None for an empty cell."""
-    if reviewed is None:
-        return dict.fromkeys(("name by reviewers", "verdict", "images after review", "images moved away"))
     return {
-        "name by reviewers": _given_names(reviewed) or None,
-        "verdict": _verdict(reviewed) or None,
+        "name by reviewers": cell("given_names", reviewed),
+        "verdict": cell("verdict", reviewed),
         "images after review": None if reviewed.n_images == n_predicted else reviewed.n_images,
-        "images moved away": _moved_away(reviewed) or None,
+        "images moved away": cell("moved_away", reviewed),
     }
 
 
 def made_table(made: Iterable[ReviewedCluster]) -> Table:
     """Clusters created in the review, by a split or from single images."""
     largest_first = sorted(made, key=lambda each: -each.n_images)
-    rows = [(Name(each.name), each.n_images, _verdict(each) or None) for each in largest_first]
+    rows = [(Name(each.name), each.n_images, cell("verdict", each)) for each in largest_first]
     return Table(("cluster", "images", "verdict"), rows)
-
-
-def _given_names(reviewed: ReviewedCluster) -> Words:
-    """The name chosen by reviewers, and other names they proposed."""
-    words: list[Words] = []
-    if reviewed.given_name is not None:
-        words.append((Name(reviewed.given_name), " (known class)" if reviewed.kind == "known" else ""))
-    for name in dict.fromkeys(reviewed.other_names.values()):
-        words.append(
-            (Name(name), " by ", *_people(who for who, proposed in reviewed.other_names.items() if proposed == name))
-        )
-    return join("; ", words)
-
-
-def _verdict(reviewed: ReviewedCluster) -> Words:
-    if _is_merged(reviewed):
-        return "merged into ", Name(reviewed.elsewhere[0][0])
-    if not reviewed.n_images:  # earlier verdicts no longer apply
-        return ("no images left",)
-    verdicts = [
-        (f"{DONE[verdict]} by ", *_people(who for who, each in reviewed.verdicts.items() if each == verdict))
-        for verdict in DONE
-        if verdict in reviewed.verdicts.values()
-    ]
-    return (("disputed: ",) if reviewed.status == "disputed" else ()) + join(", ", verdicts)
-
-
-def _moved_away(reviewed: ReviewedCluster) -> Words:
-    """The other clusters its images are in now."""
-    if _is_merged(reviewed):
-        return ()
-    words: list[Words] = [(f"{n:,} in ", Name(name)) for name, n in reviewed.elsewhere[:MOST_PLACES]]
-    if n_more := sum(n for _, n in reviewed.elsewhere[MOST_PLACES:]):
-        words.append((f"{n_more:,} in other clusters",))
-    if reviewed.n_rejected:
-        words.append((f"{reviewed.n_rejected:,} rejected",))
-    return join(", ", words)
-
-
-def _is_merged(reviewed: ReviewedCluster) -> bool:
-    return not reviewed.n_images and len(reviewed.elsewhere) == 1 and not reviewed.n_rejected
-
-
-def _people(reviewers: Iterable[str]) -> Words:
-    names = list(reviewers)
-    return (f"{len(names):,} reviewers",) if len(names) > MOST_REVIEWERS else join(" and ", [(Name(n),) for n in names])

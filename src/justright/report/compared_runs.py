@@ -289,31 +289,27 @@ class Agreement:
             is_different[mine[~pair.is_same]] = True
         rows = np.flatnonzero(is_different)
         groups, group_of, n = np.unique(category[:, rows], axis=1, return_inverse=True, return_counts=True)
-        largest = np.argsort(-n, kind="stable")[:MOST_GROUPS].tolist()
-        members = [rows[group_of.reshape(-1) == group] for group in largest]
         of_runs = [first.categories, *(pair.predictions[1].categories for pair in pairs)]
-        labels = [
-            [
+        orders: list[SheetOrder] = []
+        cells: list[tuple[object, ...]] = []
+        largest = np.argsort(-n, kind="stable")[:MOST_GROUPS]
+        for group in largest.tolist():
+            members = rows[group_of.reshape(-1) == group]
+            names = [
                 "not in this run" if number == NOT_HERE else categories[number].name
                 for categories, number in zip(of_runs, groups[:, group].tolist(), strict=True)
             ]
-            for group in largest
-        ]
+            surest = members[np.argsort(-first.confidence[members], kind="stable")][:N_PICTURES]
+            orders.append(SheetOrder(surest, PIXELS, COLUMNS, f"{len(members)} images: {', '.join(names)}"))
+            cells.append((len(members), *map(Name, names)))
         images = PageImages(attempt(lambda: SmallImages(run.run.target), "the images cannot be listed"), BUDGET)
-        orders = []
-        for group_rows, names in zip(members, labels, strict=True):
-            surest = group_rows[np.argsort(-first.confidence[group_rows], kind="stable")][:N_PICTURES]
-            orders.append(SheetOrder(surest, PIXELS, COLUMNS, f"{len(group_rows)} images: {', '.join(names)}"))
+        table_rows = [(sheet, *row) for sheet, row in zip(images.sheets(orders), cells, strict=True)]
         shown = ["examples", "images", *(f"in {name}" for name in (run.name, *(pair.names[1] for pair in pairs)))]
-        table_rows = [
-            (sheet, len(group_rows), *map(Name, names))
-            for sheet, group_rows, names in zip(images.sheets(orders), members, labels, strict=True)
-        ]
         return {
             "differences": Table(shown, table_rows[:MOST_OPEN]),
             "more_differences": Table(shown, table_rows[MOST_OPEN:]),
             "n_different": len(rows),
-            "n_more": len(rows) - sum(map(len, members)),
+            "n_more": len(rows) - int(n[largest].sum()),
             "n_runs_shown": len(pairs) + 1,
             "page_images": images,
         }

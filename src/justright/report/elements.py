@@ -1,4 +1,4 @@
-"""Elements of pages (names, sentences, pictures, tables, missing parts) and the template environment.
+"""Elements of pages (names, pictures, tables, missing parts) and the template environment.
 
 A page is one self-contained file without network requests, for light and dark screens, phones and paper.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -25,7 +25,6 @@ LONGEST = 120
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 REPLACEMENT = "\ufffd"
 Values = dict[str, Any]  # the values of a template, by name
-Words = tuple[str, ...]  # a sentence in pieces, so that its names can be marked up
 
 T = TypeVar("T")
 
@@ -51,12 +50,6 @@ def short(value: object, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def join(separator: str, sentences: Iterable[Words]) -> Words:
-    """Join sentences with a separator."""
-    pieces = [piece for words in sentences for piece in (separator, *words)]
-    return tuple(pieces[1:])
-
-
 @dataclass(frozen=True)
 class Picture:
     """An image inside the page."""
@@ -69,7 +62,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows. A cell is text, a number, a `Name`, `Words`, a `Picture`, or None where it is empty."""
+    """Columns and rows. A cell is text, a number, a `Name`, a `Picture`, a sentence by `cell`, or None if empty."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
@@ -123,9 +116,13 @@ def attempt(read: Callable[[], T | None], otherwise: str) -> T | Missing:
     try:
         value = read()
     except (JustrightError, OSError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        return Missing(f"{otherwise}: {reason}" if otherwise else reason)
+        return _failed(error, otherwise)
     return Missing(otherwise) if value is None else value
+
+
+def _failed(error: Exception, what: str) -> Missing:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return Missing(f"{what}: {reason}" if what else reason)
 
 
 def optional(read: Callable[[], T | None]) -> T | None:
@@ -141,8 +138,10 @@ def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing | 
     """
     parts = []
     for name, (title, read) in readers.items():
-        result = attempt(lambda read=read: (read(),), "This part cannot be shown")  # type: ignore[misc]
-        values = result if isinstance(result, Missing) else result[0]
+        try:
+            values = read()
+        except (JustrightError, OSError) as error:
+            values = _failed(error, "This part cannot be shown")
         if values is not None:
             parts.append(PagePart(name, title, values))
     return parts
@@ -151,6 +150,11 @@ def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing | 
 def render(template: str, **values: Any) -> str:
     """Render a template of `justright/report/templates` with these values."""
     return environment().get_template(template).render(values)
+
+
+def cell(macro: str, value: object) -> Markup | None:
+    """The sentence of a macro of `cells.html` about a value; None if it is empty."""
+    return getattr(environment().get_template("cells.html").module, macro)(value).strip() or None
 
 
 @cache
@@ -166,6 +170,6 @@ def environment() -> Environment:
     )
     made.globals["most_rows"] = MOST_ROWS
     made.filters |= {"number": "{:,}".format, "short": short, "svg": for_page}
-    kinds = {"missing": Missing, "name": Name, "words": tuple, "picture": Picture}
+    kinds = {"missing": Missing, "name": Name, "sentence": Markup, "picture": Picture}
     made.tests |= {kind: lambda value, of=of: isinstance(value, of) for kind, of in kinds.items()}
     return made

@@ -7,10 +7,10 @@ from jaxtyping import Bool
 
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, match_counts
-from justright.report.clusters import describe_clusters, target_features
-from justright.report.elements import Missing, Name, attempt, render, short
-from justright.report.page_images import PageImages, SheetOrder, SmallImages
-from justright.report.run_parts import judged, sentence
+from justright.report.clusters import describe_clusters, largest_clusters, target_features
+from justright.report.elements import Missing, attempt, render
+from justright.report.page_images import PageImages, SmallImages
+from justright.report.run_parts import headline, judged
 from justright.runs.run_folder import RunFolder
 from justright.utils.types import Array
 
@@ -25,22 +25,12 @@ def result_html(run: RunFolder) -> str:
     if isinstance(predictions, Missing):
         return render("notebook.html", missing=predictions)
     views = describe_clusters(predictions, target_features(run)[0])
-    new = sorted((view for view in views if view.category.kind == "discovered"), key=lambda view: -view.n_images)
     images = PageImages(attempt(lambda: SmallImages(run.target), "the list of target images cannot be read"), BUDGET)
-    orders = [
-        SheetOrder(view.rows[:N_IMAGES], PIXELS, N_IMAGES, f"typical images of {short(view.category.name, 60)}")
-        for view in new[:N_CLUSTERS]
-    ]
-    clusters = [
-        (picture, Name(view.category.name), view.n_images, view.purity)
-        for view, picture in zip(new, images.sheets(orders), strict=False)
-    ]
     return render(
         "notebook.html",
         missing=None,
-        sentence=sentence(predictions, views, run.expected, run.about.get("calibrated_on", "")),
-        clusters=clusters,
-        n_new=len(new),
+        headline=headline(predictions, views, run.expected, run.about.get("calibrated_on", "")),
+        **largest_clusters(views, images, N_CLUSTERS, N_IMAGES, PIXELS, N_IMAGES),
         page_images=images,
         is_calibrated=run.expected is not None,
         bins=confidence_bins(predictions, _is_right(run)),

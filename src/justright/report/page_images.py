@@ -6,7 +6,7 @@ import base64
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Int
@@ -49,7 +49,6 @@ class SmallImages:
         self.image = lru_cache(MOST_KEPT)(self._image)
 
     def __len__(self) -> int:
-        """The number of images."""
         return len(self.images)
 
     def _image(self, row: int) -> Image.Image:
@@ -74,7 +73,7 @@ class PageImages:
 
     images: ImageSet | SmallImages | Missing
     budget: int
-    n_asked: int = field(default=0, init=False)
+    n_requested: int = field(default=0, init=False)  # images on all sheets
     n_left_out: int = field(default=0, init=False)  # sheets omitted because the budget was used up
     problems: list[str] = field(default_factory=list, init=False)  # one message per unreadable image
     _sampled: dict[SheetOrder, Sheet] = field(default_factory=dict, init=False)  # sheets already drawn for an estimate
@@ -88,7 +87,7 @@ class PageImages:
                 self.n_left_out += bool(len(order.rows))
                 yield None
                 continue
-            self.n_asked += len(order.rows)
+            self.n_requested += len(order.rows)
             self.problems += problems
             self.budget -= _n_characters(picture)
             if self.budget < 0:  # this one does not fit
@@ -127,17 +126,8 @@ class PageImages:
                 problems.append(str(error).splitlines()[0])
         if not tiles:
             return None, problems
-        columns = min(order.columns, len(tiles))
-        sheet = contact_sheet(tiles, columns, GAP)
-        sheet.putalpha(_opaque(len(tiles), order.pixels, columns))
+        sheet = contact_sheet(tiles, min(order.columns, len(tiles)), GAP, is_transparent=True)
         return Picture(data_uri(sheet), sheet.width, sheet.height, order.alt), problems
-
-
-@cache
-def _opaque(n_tiles: int, pixels: int, columns: int) -> Image.Image:
-    """The alpha mask of a sheet: opaque images, transparent gaps."""
-    black = contact_sheet([Image.new("RGB", (pixels, pixels))] * n_tiles, columns, GAP)
-    return ImageOps.invert(black.convert("L"))
 
 
 def _n_characters(picture: Picture | None) -> int:
@@ -145,11 +135,12 @@ def _n_characters(picture: Picture | None) -> int:
     return 0 if picture is None else len(picture.uri) + len(picture.alt) + 40
 
 
-def contact_sheet(images: Sequence[Image.Image], columns: int, gap: int) -> Image.Image:
-    """Put images of one size into rows of `columns`, left to right, on white."""
+def contact_sheet(images: Sequence[Image.Image], columns: int, gap: int, is_transparent: bool = False) -> Image.Image:
+    """Put images of one size into rows of `columns`, left to right, on white or on a transparent sheet."""
     width, height = images[0].size
     n_rows = -(-len(images) // columns)
-    sheet = Image.new("RGB", (columns * (width + gap) - gap, n_rows * (height + gap) - gap), "white")
+    mode, background = ("RGBA", (255, 255, 255, 0)) if is_transparent else ("RGB", (255, 255, 255))
+    sheet = Image.new(mode, (columns * (width + gap) - gap, n_rows * (height + gap) - gap), background)
     for number, image in enumerate(images):
         row, column = divmod(number, columns)
         sheet.paste(image, (column * (width + gap), row * (height + gap)))

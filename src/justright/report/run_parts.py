@@ -16,9 +16,9 @@ from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
 from justright.evaluation.files import JudgedPredictions
 from justright.evaluation.scores import GROUPS
-from justright.report.clusters import LONGEST_ALT, ClusterView, nearest_words
+from justright.report.clusters import ClusterView, largest_clusters
 from justright.report.drawing import datasets
-from justright.report.elements import Missing, Name, Table, Values, Words, attempt, join, optional, plain, short
+from justright.report.elements import Missing, Name, Table, Values, attempt, optional, plain, short
 from justright.report.page_images import PageImages, SheetOrder
 from justright.report.run_figures import draw_confusion, draw_errors
 from justright.report.selection_report import draw_selection
@@ -52,34 +52,25 @@ SETTINGS = ("config", "selector_params", "spec")  # nested settings, resolved on
 def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageImages) -> Values:
     """The first screen: summary, largest new clusters, selection, next steps."""
     saved, scores = optional(lambda: run.selection), optional(lambda: run.scores)
-    new = [view for view in views if view.category.kind == "discovered"]
-    largest = sorted(new, key=lambda view: -view.n_images)[:N_LARGEST]
-    alts = [f"typical images of {short(view.category.name, LONGEST_ALT)}" for view in largest]
-    orders = [SheetOrder(view.rows[:N_IMAGES], PIXELS, COLUMNS, alt) for view, alt in zip(largest, alts, strict=True)]
-    return {
-        "sentence": sentence(run.predictions, views, run.expected, run.about.get("calibrated_on", "")),
+    return largest_clusters(views, page_images, N_LARGEST, N_IMAGES, PIXELS, COLUMNS) | {
+        "headline": headline(run.predictions, views, run.expected, run.about.get("calibrated_on", "")),
         "n_wrong": None if run.expected is None else run.expected.n - run.expected.expected,
         "accuracies": {name: percent(scores, name) for name in GROUPS if math.isfinite(getattr(scores, name))}
         if scores
         else {},
         "simple": simple_texts(run) if scores else {},
         "notes": run.about.get("notes", []),
-        "largest": [
-            (picture, Name(view.category.name), view.n_images, view.purity, nearest_words(view))
-            for view, picture in zip(largest, page_images.sheets(orders), strict=True)
-        ],
         "is_calibrated": run.expected is not None,
-        "n_new": len(new),
         "selected": "" if saved is None else saved.weighed.summary(),
         "figures": {} if saved is None else draw_selection(saved.weighed),
         "steps": next_steps(run.path.resolve().name),
     }
 
 
-def sentence(
+def headline(
     predictions: Predictions, views: Sequence[ClusterView], expected: ExpectedRight | None, based_on: str = ""
-) -> Words:
-    """The number of images by kind, the expected accuracy, and the new clusters with the most expected errors.
+) -> tuple[str, list[str]]:
+    """The number of images by kind and the expected accuracy, and the new clusters with the most expected errors.
 
     expected: None if the confidences are not calibrated; the sentence then names what they are based on.
     """
@@ -101,10 +92,10 @@ def sentence(
         text += "is uncertain" if n_uncertain < 2 else "are uncertain"
     elif based_on:
         text += f"Confidence is based on {based_on}"
-    first = [view for view in views if view.category.kind == "discovered"][:N_FIRST]
-    names = join(", ", [(Name(view.category.name),) for view in first])
-    look = "; look first at " if not text.endswith(". ") else "Look first at "
-    return (text, look, *names, ".") if names else (text.removesuffix(". "), ".")
+    first = [view.category.name for view in views if view.category.kind == "discovered"][:N_FIRST]
+    if not first:
+        return text.removesuffix(". "), first
+    return text + ("Look first at " if text.endswith(". ") else "; look first at "), first
 
 
 def next_steps(run: str) -> list[tuple[str, str]]:
@@ -130,14 +121,13 @@ def scores_part(run: RunFolder) -> Values:
     scores = run.scores
     if scores is None:
         return {"scores": None, "accuracies": None, "baselines": None}
-    shown = [name for name in TITLES if name not in OLD_PARTS or math.isfinite(getattr(scores, name))]
     n_images = {"all": scores.n_images, "old": scores.n_old, "new": scores.n_new}
-    rows: list[tuple[Any, ...]] = [(TITLES[name], percent(scores, name), n_images.get(name)) for name in shown]
-    columns: tuple[str, ...] = ("images of", "accuracy %", "images")
-    if scores.names:
-        columns = (*columns, "names count %")
-        rows = [(*row, _share(scores.names.get(name))) for name, row in zip(shown, rows, strict=True)]
-    return {"scores": scores, "accuracies": Table(columns, rows), "baselines": _baselines(run, scores)}
+    rows: list[dict[str, object]] = []
+    for name, title in TITLES.items():
+        if name not in OLD_PARTS or math.isfinite(getattr(scores, name)):
+            row = {"images of": title, "accuracy %": percent(scores, name), "images": n_images.get(name)}
+            rows.append(row | ({"names count %": _share(scores.names.get(name))} if scores.names else {}))
+    return {"scores": scores, "accuracies": Table.of(rows), "baselines": _baselines(run, scores)}
 
 
 def simple_scores(run: RunFolder) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The report of a run: one page with all parts; a part that cannot be shown gives the reason."""
+"""The report of a run: one page with all parts; where one cannot be shown, the page has the reason."""
 
 from __future__ import annotations
 

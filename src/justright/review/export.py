@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Int
 
 from justright.data import ImageSet
-from justright.data.columns import COLUMNS, CONTENT, column, names_column, with_columns, write_csv
+from justright.data.columns import COLUMNS, CONTENT, column, names_column, write_csv
 from justright.data.folder import is_image_name
 from justright.data.parquet import write_parquet
 from justright.data.readers import FolderReader
@@ -70,9 +70,7 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
     table = label_table(opened)
     rows = np.flatnonzero(np.isin(table["status"].to_pylist(), ["kept", "open"] if is_all else ["kept"]))
     chosen = _bare(opened.run.target.take(rows))
-    chosen = ImageSet(
-        with_columns(chosen.table, {"split": column("split", [REVIEWED] * len(rows), len(rows))}), chosen.readers
-    )
+    chosen = chosen.replaced({"split": column("split", [REVIEWED] * len(rows), len(rows))})
     names: list[str] = table["class_name"].take(pa.array(rows)).to_pylist()
     if not names:
         advice = "keep or name clusters on the page, or export all of them with --all"
@@ -84,13 +82,14 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
         of_pool = of_pool.take(np.flatnonzero(~_is_judged(of_pool, opened.run.target, table, rows)))
         names += of_pool.table["class_name"].to_pylist()
         chosen = ImageSet.concat([chosen, _bare(of_pool)])
+    return with_classes(chosen.named(dataset), names)
+
+
+def with_classes(images: ImageSet, names: Sequence[str]) -> ImageSet:
+    """The images with these class names, one for each image; labels number them in alphabetical order."""
     classes, labels = np.unique(np.array(names, dtype=object), return_inverse=True)
-    columns = {
-        "label": pa.array(labels.astype(np.int32)),
-        "class_name": names_column(classes.tolist(), labels),
-        "dataset": names_column([dataset], np.zeros(len(names), dtype=np.int64)),
-    }
-    return ImageSet(with_columns(chosen.table, columns), chosen.readers)
+    class_names = names_column(classes.tolist(), labels)
+    return images.replaced({"label": pa.array(labels.astype(np.int32)), "class_name": class_names})
 
 
 def export(

@@ -16,8 +16,8 @@ import numpy as np
 
 from justright.discovery.predictions import Predictions
 from justright.evaluation import CheckedAccuracy
-from justright.review.open_review import OpenReview, has_review
-from justright.review.random_checks import accuracy, n_more_checks
+from justright.review.open_review import OpenReview
+from justright.review.random_checks import accuracy, n_checks_needed
 from justright.review.state import REJECTED, ReviewState
 from justright.runs.run_folder import RunFolder
 
@@ -36,6 +36,12 @@ class ReviewedCluster:
     elsewhere: tuple[tuple[str, int], ...] = ()  # clusters its images moved to, and how many, largest first
     n_rejected: int = 0  # number of its images that were rejected
 
+    @property
+    def merged_into(self) -> str | None:
+        """The one other cluster that has all of its images now."""
+        is_merged = not self.n_images and not self.n_rejected and len(self.elsewhere) == 1
+        return self.elsewhere[0][0] if is_merged else None
+
 
 @dataclass(frozen=True)
 class Review:
@@ -52,23 +58,25 @@ class Review:
 
 def findings(run: RunFolder) -> Review | None:
     """Summarize the review of a run; None if there are no actions. DataError if its log is damaged or does not fit."""
-    if not has_review(run):
+    if not any((run.path / "review" / name).exists() for name in ("log.jsonl", "saved.json")):  # a log may be lost
         return None
     opened = OpenReview(run)
     with opened.reading() as state:
         if not state.seq:
             return None
         alive = opened.lists.alive()
+        confidence = opened.predictions.confidence
+        estimate = accuracy(state, confidence)
         clusters = _clusters(state, opened.predictions)
         n_predicted = len(opened.predictions.categories)
         return Review(
             reviewers=tuple(sorted({entry.line.by for entry in state.entries})),
             n_clusters=len(alive),
             by_status=Counter(map(state.status, alive)),
-            accuracy=accuracy(state, opened.predictions.confidence),
+            accuracy=estimate,
             clusters={number: each for number, each in clusters.items() if number < n_predicted},
             made=tuple(each for number, each in clusters.items() if number >= n_predicted and each.n_images),
-            n_more_checks=n_more_checks(state, opened.predictions.confidence),
+            n_more_checks=estimate.n_more if estimate else n_checks_needed(state, confidence),
         )
 
 

@@ -25,11 +25,6 @@ from justright.utils.types import Array
 logger = logging.getLogger(__name__)
 
 
-def has_review(run: RunFolder) -> bool:
-    """Whether the run has a review: a log, or evidence that there was one."""
-    return any((run.path / "review" / name).exists() for name in ("log.jsonl", "saved.json"))
-
-
 class OpenReview:
     """Reads and acts on the review of one run."""
 

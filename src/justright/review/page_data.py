@@ -16,7 +16,7 @@ from justright.review.actions import MAX_PARTS, MAX_ROWS, ClusterOrRejected, Rev
 from justright.review.cluster_lists import ClusterOrder, ImageOrder
 from justright.review.findings import agreement, disputes
 from justright.review.open_review import OpenReview
-from justright.review.random_checks import accuracy, n_more_checks
+from justright.review.random_checks import accuracy, n_checks_needed
 from justright.review.state import REJECTED, Status
 from justright.utils.errors import DataError, MissingDataError
 
@@ -95,7 +95,7 @@ class PageData:
             "n_images_reviewed": int(self.lists.sizes()[0][reviewed].sum()) + n_rejected,
             "n_rejected": n_rejected,
             "accuracy": estimate.to_dict() if estimate else None,
-            "n_more_checks": estimate.n_more if estimate else n_more_checks(self.state, confidence),
+            "n_more_checks": estimate.n_more if estimate else n_checks_needed(self.state, confidence),
             "round": self.state.round,
             "changed": sorted({cluster for entry in recent for cluster in entry.clusters} - {REJECTED}),
         }
@@ -134,15 +134,9 @@ class PageData:
         labels = self.state.labels
         same_name = [c for c in self.lists.alive() if c != cluster and labels[c].name == labels[cluster].name]
         opinions = {who: asdict(opinion) for who, opinion in sorted(self.state.opinions.get(cluster, {}).items())}
-        return self.lists.summary(cluster) | {
-            "opinions": opinions,
-            "same_name": same_name,
-            "doubt": self._doubt(cluster),
-        }
-
-    def _doubt(self, cluster: int) -> str:
-        """A hint, until someone changes or names the cluster."""
-        return "may be two kinds" if cluster in self.may_be_two and not self.state.changed_at(cluster) else ""
+        is_unchanged = not self.state.changed_at(cluster)  # the hint is about the cluster as the run made it
+        doubt = "may be two kinds" if cluster in self.may_be_two and is_unchanged else ""
+        return self.lists.summary(cluster) | {"opinions": opinions, "same_name": same_name, "doubt": doubt}
 
     def images(
         self, cluster: ClusterOrRejected, order: ImageOrder = "uncertain", offset: Offset = 0, limit: Limit = 200

@@ -112,16 +112,15 @@ def accuracy(state: ReviewState, confidence: Float[Array, " images"]) -> Checked
         return None
 
 
-def n_more_checks(state: ReviewState, confidence: Float[Array, " images"]) -> int:
-    """Expected number of further checks for an interval of +-HALF_WIDTH; before the first, from the confidences."""
-    estimate = accuracy(state, confidence)
+def n_checks_needed(state: ReviewState, confidence: Float[Array, " images"]) -> int:
+    """Expected number of checks for an interval of +-HALF_WIDTH before the first check, from the confidences."""
     is_candidate = (state.group != REJECTED) & ~state.is_given
-    return estimate.n_more if estimate else forecast_checks(confidence[is_candidate].astype(np.float64))
+    return forecast_checks(confidence[is_candidate].astype(np.float64))
 
 
 def accuracy_in_words(state: ReviewState, confidence: Float[Array, " images"]) -> str:
     """The estimate in a sentence, or the number of checks it takes."""
     if estimate := accuracy(state, confidence):
         return str(estimate)
-    n = n_more_checks(state, confidence)
+    n = n_checks_needed(state, confidence)
     return f"No random checks yet. About {n:,} give the accuracy within ±{100 * HALF_WIDTH:.0f} points."

@@ -7,6 +7,7 @@ the review. A label that differs from what the image had then is a correction; a
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import count
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -56,55 +57,36 @@ class Relabel(Action, do="relabel", from_page=False):
     placed: Annotated[list[Placed], Field(min_length=1)]
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        every = np.array([row for each in self.placed for row in each.rows], dtype=np.int64)
-        if len(every) and (every.max() >= len(state.group) or len(np.unique(every)) < len(every)):
-            raise ConflictError("an image is listed twice, or does not exist")
-        numbers = [each.cluster for each in self.placed if each.cluster is not None]
-        if len(set(numbers)) < len(numbers):
-            raise ConflictError("a cluster is listed twice")
+        if any(row >= len(state.group) for each in self.placed for row in each.rows):
+            raise ConflictError("an image does not exist")
         moved: list[Moved] = []
         edits: list[Edit] = []
-        next_group = state.n_groups
+        new_clusters = count(state.n_groups)
         for each in self.placed:
-            to = next_group if each.cluster is None else each.cluster
-            next_group += each.cluster is None
-            self._check(state, each)
+            if each.cluster is None and (each.name is None or not each.rows):
+                raise ConflictError("a new cluster needs a name and images")
+            if each.cluster == REJECTED and each.name is not None:
+                raise ConflictError("rejected images have no name")
+            if each.cluster not in (None, REJECTED, *state.labels):
+                raise ConflictError(f"cluster {each.cluster} no longer exists")
+            to = next(new_clusters) if each.cluster is None else each.cluster
             rows = np.array(each.rows, dtype=np.int64)
-            moved += [
-                Moved(rows[state.group[rows] == home], home, to) for home in np.unique(state.group[rows]).tolist()
-            ]
+            home = state.group[rows]
+            moved += [Moved(rows[home == before], before, to) for before in np.unique(home).tolist()]
             if each.name is not None:
                 kind: CategoryKind = "known" if each.name in state.known_classes else "discovered"
                 edits.append(edit(state.labels, to, Label(each.name, kind, True)))
                 edits.append(edit(state.opinions[to], by, Opinion("keep", each.name)))
         return Change(tuple(moved), tuple(edits))
 
-    def _check(self, state: ReviewState, each: Placed) -> None:
-        """Raise ConflictError if one entry does not fit the state."""
-        if each.cluster is None and (each.name is None or not each.rows):
-            raise ConflictError("a new cluster needs a name and images")
-        if each.cluster == REJECTED and each.name is not None:
-            raise ConflictError("rejected images have no name")
-        if each.cluster is None or each.cluster == REJECTED:
-            return
-        if each.cluster not in state.labels:
-            raise ConflictError(f"cluster {each.cluster} no longer exists")
-        if each.name is not None:
-            state.label_of(each.cluster)
-        elif not each.rows:
-            raise ConflictError(f"cluster {each.cluster} gets neither images nor a name")
-        if (state.group[np.array(each.rows, dtype=np.int64)] == each.cluster).any():
-            raise ConflictError("some of these images are already there")
-
     def clusters(self, state: ReviewState) -> set[int]:
         return {each.cluster for each in self.placed if each.cluster is not None}
 
     def describe(self, state: ReviewState) -> str:
         names = [each.name for each in self.placed if each.name is not None]
-        changes = [f"{images_text(self.n_moved)} moved"] * (self.n_moved > 0)
-        changes += [f"named {', '.join(names[:N_LISTED])}{' and others' if len(names) > N_LISTED else ''}"] * bool(
-            names
-        )
+        changes = [f"{images_text(self.n_moved)} moved"] if self.n_moved else []
+        if names:
+            changes.append(f"named {', '.join(names[:N_LISTED])}{' and others' if len(names) > N_LISTED else ''}")
         return f"imported {self.source}: {'; '.join(changes)}"
 
     @property

@@ -5,8 +5,8 @@ other ports, and without the token every request is rejected. The other checks p
 learned the address: rebound names (Host), requests from other sites (Origin), long bodies. starlette's
 TrustedHostMiddleware does not compare ports, and cannot allow all addresses but no names (for 0.0.0.0).
 
-A connection is a stranger until a request on it had the token. Strangers share a part of the places: if these are
-taken, the oldest stranger is disconnected, so a newcomer always gets a turn. The other places are reserved for
+A connection is unauthorized until a request on it had the token. Unauthorized connections are limited to a part of all
+connections: one more closes the oldest of them, so a new connection is always served. The others are reserved for
 connections with the token.
 """
 
@@ -56,7 +56,8 @@ class Access:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach it."""
-        return self.host == "localhost" or (_is_address(self.host) and ipaddress.ip_address(self.host).is_loopback)
+        address = _address(self.host)
+        return self.host == "localhost" or (address is not None and address.is_loopback)
 
     @property
     def url(self) -> str:
@@ -67,7 +68,8 @@ class Access:
     @property
     def is_wildcard(self) -> bool:
         """Whether it listens on every address of the machine."""
-        return _is_address(self.host) and ipaddress.ip_address(self.host).is_unspecified
+        address = _address(self.host)
+        return address is not None and address.is_unspecified
 
     def knows(self, host: str) -> bool:
         """Whether a Host header names this server."""
@@ -79,7 +81,7 @@ class Access:
         if name in (*LOOPBACK, self.host, f"[{self.host}]"):
             return True
         # on all interfaces: any address, or the name of this machine, but no rebound name
-        return self.is_wildcard and (_is_address(name.strip("[]")) or name == socket.gethostname())
+        return self.is_wildcard and (_address(name.strip("[]")) is not None or name == socket.gethostname())
 
     def admits(self, path: str) -> bool:
         """Whether a path begins with the token."""
@@ -155,12 +157,11 @@ async def _body(receive: Receive) -> bytes | None:
     return body if len(body) <= MAX_BODY else None
 
 
-def _is_address(host: str) -> bool:
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        ipaddress.ip_address(host)
+        return ipaddress.ip_address(host)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class ConnectionLimits:
     """Limits of the server."""
 
     n_connections: int = 256  # open connections; a request on one more gets status 503
-    n_strangers: int = 96  # of them without the token; for one more, the oldest is closed
+    n_unauthorized: int = 96  # of them without the token; for one more, the oldest is closed
     seconds: float = 20.0  # for a complete request to arrive before its connection is closed
     seconds_idle: int = 30  # for which a connection is kept open between two requests
 
@@ -177,41 +178,41 @@ LIMITS = ConnectionLimits()  # defaults of `justright review`
 
 
 class GuardedConnection(H11Protocol):
-    """One connection; `strangers` are all connections without the token, the oldest first."""
+    """One connection; `unauthorized` are all connections without the token, the oldest first."""
 
     def __init__(
-        self, access: Access, limits: ConnectionLimits, strangers: dict[GuardedConnection, None], **uvicorn: Any
+        self, access: Access, limits: ConnectionLimits, unauthorized: dict[GuardedConnection, None], **uvicorn: Any
     ):
         super().__init__(**uvicorn)
         self.access = access
         self.limits = limits
-        self.strangers = strangers
+        self.unauthorized = unauthorized
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start as a stranger; disconnect the oldest one if there are too many."""
+        """Start unauthorized; disconnect the oldest such connection if there are too many."""
         super().connection_made(transport)
-        self.strangers[self] = None
-        if len(self.strangers) > self.limits.n_strangers:
-            oldest = next(iter(self.strangers))
-            del self.strangers[oldest]
+        self.unauthorized[self] = None
+        if len(self.unauthorized) > self.limits.n_unauthorized:
+            oldest = next(iter(self.unauthorized))
+            del self.unauthorized[oldest]
             self.connections.discard(oldest)  # it no longer counts, though the loop closes it later
             oldest.transport.abort()
         self._start_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Read data. With the token it is no longer a stranger; a complete request stops the timer."""
+        """Read data. A request with the token authorizes the connection; a complete request stops the timer."""
         super().data_received(data)
-        if self in self.strangers and self.scope is not None and self.access.admits(self.scope["path"]):
-            del self.strangers[self]
+        if self in self.unauthorized and self.scope is not None and self.access.admits(self.scope["path"]):
+            del self.unauthorized[self]
         if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
             self._start_timer()
         else:
             self._stop_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Release the place."""
-        self.strangers.pop(self, None)
+        """Forget the connection and stop its timer."""
+        self.unauthorized.pop(self, None)
         self._stop_timer()
         super().connection_lost(exc)
 

@@ -37,7 +37,7 @@ STATIC = {  # all files of the page; no other file is served
 ENDINGS: dict[Form, str] = {"csv": "labels.csv", "parquet": "labels.parquet", "labeled": "labeled.parquet"}
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
 WAITING = 128  # connections that the operating system queues for the server
-# Connections accepted before the server reads again: few compared with the places of strangers, so that a new
+# Connections accepted before the server reads again: few compared with the unauthorized ones it keeps, so that a new
 # connection is read before it is pushed out by others.
 AT_ONCE = 16
 

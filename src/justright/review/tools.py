@@ -15,8 +15,7 @@ from pydantic import NonNegativeInt, ValidationError
 from justright.data.quarantine import printable
 from justright.review.actions import MAX_NAME, Request, clean_text
 from justright.review.export import label_table, new_folder, put_image
-from justright.review.formats import FORMATS, format_of
-from justright.review.formats.base import GivenLabel, LabelSheet, checked, read_json
+from justright.review.formats import FORMATS, GivenLabel, LabelSheet, checked, format_of, read_json
 from justright.review.image_names import ImageNames
 from justright.review.open_review import OpenReview
 from justright.review.relabel import NO_CATEGORY, Relabel, SetLabels, corrections
@@ -93,7 +92,7 @@ def _label_sheet(opened: OpenReview, names: ImageNames, root: Path, is_copy: boo
         names=names,
         root=root,
         labels=[None if status == "rejected" else name for name, status in labels],
-        # the confidence of the run says nothing about a category that a person chose
+        # the confidence of the run is about its own category, not about one that a person chose
         confidence=[round(value, 6) if is_same else None for value, is_same in confidence],
         classes=list(dict.fromkeys([*(state.labels[c].name for c in used), *opened.known_classes, NO_CATEGORY])),
         table=table,

@@ -2,11 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from justright.review.formats.base import Format, read_json
+import pyarrow as pa
+from pydantic import ValidationError
+
+from justright.data import ImageSet
+from justright.review.image_names import ImageNames
 from justright.utils.errors import DataError, MissingDataError
+from justright.utils.files import parsed_json, reader_of
 from justright.utils.registry import Registry
+
+GivenLabel = tuple[str, str]  # the name of an image in a file, and its label there
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSheet:
+    """The labels of a run, for a tool. Lists have one entry per image."""
+
+    title: str  # the name of the run
+    images: ImageSet
+    names: ImageNames
+    root: Path  # the folder in which the tool finds the images by their names
+    labels: list[str | None]  # None: no category
+    confidence: list[float | None]  # None where a person chose the label
+    classes: list[str]  # labels that people may choose
+    table: pa.Table  # what `review --export` writes as a table
+    is_copy: bool = False  # whether images are copied instead of linked
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Format:
+    """How labels are written for a tool, and read from the file that it saved.
+
+    `write` fills a folder, or a file with `is_file`. `read` yields the labels of a file, or of a folder without `file`;
+    images without a label are left out.
+    """
+
+    write: Callable[[LabelSheet, Path], None]
+    read: Callable[[Path, ImageNames], Iterator[GivenLabel]]
+    usage: str  # how the tool gets labels and images; with {out}, {root} and {above}, the folder above the root
+    file: str = ""  # the file of labels in an exported folder; empty: there is none
+    images: str = "images"  # the folder for images where they have to be written; empty: none
+    has_images: bool = False  # whether images are always written or linked
+    is_file: bool = False  # whether one file is written instead of a folder
+
+
+def read_json(path: Path) -> Any:
+    """The value in a JSON file; DataError if it cannot be read."""
+    try:
+        return parsed_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}", expected="JSON") from error
+
+
+def checked(kind: Any, value: Any, path: Path, expected: str) -> Any:
+    """Validate a JSON value as a type; DataError with the first wrong field."""
+    try:
+        return reader_of(kind)(value)
+    except (ValidationError, RecursionError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "nested too deeply"}
+        where = ".".join(str(part)[:40] for part in first["loc"])
+        raise DataError(f"{path} cannot be read: {where}: {first['msg']}", expected=expected) from error
+
+
+def xml_text(text: str) -> str:
+    """The text, if XML can hold it; raises DataError otherwise."""
+    if any(
+        (mark < " " and mark not in "\t\n\r") or "\ud800" <= mark <= "\udfff" or mark in "\ufffe\uffff" for mark in text
+    ):
+        raise DataError(f"{text!r} has a character that XML cannot hold", advice="rename it, or use another format")
+    return text
+
 
 FORMATS: Registry[Format] = Registry("format")
 for _name, _module, _about in (

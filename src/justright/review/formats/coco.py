@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from justright.data.decoding import upright_size
-from justright.review.formats.base import Format, GivenLabel, LabelSheet, checked, read_json
+from justright.review.formats import Format, GivenLabel, LabelSheet, checked, read_json
 from justright.review.image_names import ImageNames
 from justright.utils.context import track
 from justright.utils.errors import DataError

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from justright.data.columns import text_column, with_columns, write_csv
 from justright.data.manifest import path_column, read_table
-from justright.review.formats.base import Format, GivenLabel, LabelSheet
+from justright.review.formats import Format, GivenLabel, LabelSheet
 from justright.review.image_names import ImageNames
 from justright.utils.errors import DataError
 
@@ -40,7 +40,6 @@ def read(path: Path, images: ImageNames) -> Iterator[GivenLabel]:
 FORMAT = Format(
     write,
     read,
-    file="",
     usage="Paths in {out} are relative to {root}. Change the column class_name.",
     images="",
     is_file=True,

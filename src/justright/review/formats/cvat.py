@@ -1,4 +1,4 @@
-"""CVAT for images 1.1: XML that gives each image a tag. Boxes and other shapes are ignored."""
+"""CVAT for images 1.1: XML with one tag for each image. Boxes and other shapes are ignored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import IO
 
 from justright.data.decoding import upright_size
 from justright.data.readers import open_zip
-from justright.review.formats.base import Format, GivenLabel, LabelSheet, xml_text
+from justright.review.formats import Format, GivenLabel, LabelSheet, xml_text
 from justright.review.image_names import ImageNames
 from justright.utils.context import track
 from justright.utils.errors import DataError

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from justright.review.formats.base import Format, GivenLabel, LabelSheet, checked, read_json
+from justright.review.formats import Format, GivenLabel, LabelSheet, checked, read_json
 from justright.review.image_names import ImageNames
 from justright.utils.errors import DataError
 from justright.utils.files import write_json

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-import numpy as np
-import pyarrow as pa
-
-from justright.data import ImageSet
-from justright.data.columns import names_column, nfc, with_columns
+from justright.data.columns import nfc
 from justright.data.folder import is_image_name, walk
-from justright.review.export import fill_class_folders
-from justright.review.formats.base import Format, GivenLabel, LabelSheet, checked, read_json
+from justright.review.export import fill_class_folders, with_classes
+from justright.review.formats import Format, GivenLabel, LabelSheet, checked, read_json
 from justright.review.image_names import ImageNames
 from justright.utils.files import write_json
 
@@ -21,12 +17,9 @@ NAMES = ".categories.json"  # the names of categories that cannot be the name of
 
 def write(sheet: LabelSheet, folder: Path) -> None:
     """Link or copy the images with a label."""
-    rows = [row for row, label in enumerate(sheet.labels) if label is not None]
-    classes, labels = np.unique(np.array([sheet.labels[row] for row in rows], dtype=object), return_inverse=True)
-    chosen = sheet.images.take(rows)
-    columns = {"label": pa.array(labels.astype(np.int32)), "class_name": names_column(classes.tolist(), labels)}
-    labeled = ImageSet(with_columns(chosen.table, columns), chosen.readers)
-    files = [sheet.names.file_names[row] for row in rows]
+    label_of = {row: label for row, label in enumerate(sheet.labels) if label is not None}
+    labeled = with_classes(sheet.images.take(list(label_of)), list(label_of.values()))
+    files = [sheet.names.file_names[row] for row in label_of]
     folder_of = fill_class_folders(labeled, folder, files, sheet.is_copy)
     if others := {place: name for name, place in folder_of.items() if place != name}:
         write_json(folder / NAMES, others)
@@ -47,7 +40,6 @@ def read(path: Path, images: ImageNames) -> Iterator[GivenLabel]:
 FORMAT = Format(
     write,
     read,
-    file="",
     usage="Move images between the folders of {out}; a new folder is a new category.",
     images="",
 )

@@ -14,7 +14,7 @@ from xml.sax.saxutils import quoteattr
 
 from pydantic import BaseModel
 
-from justright.review.formats.base import Format, GivenLabel, LabelSheet, checked, read_json, xml_text
+from justright.review.formats import Format, GivenLabel, LabelSheet, checked, read_json, xml_text
 from justright.review.image_names import ImageNames
 from justright.utils.files import write_json, write_text
 

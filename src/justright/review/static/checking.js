@@ -1,4 +1,4 @@
-// Right or wrong for images drawn at random: the only answers that the estimate of accuracy is made of.
+// Judge randomly drawn images as right or wrong; the estimate of accuracy uses only these answers.
 
 import { element, show } from "./dialogs.js";
 import { get } from "./server.js";
@@ -20,7 +20,7 @@ function gainText({ accuracy: found }) {
   return found.length_ratio < 1 ? `${plain}; with the confidences it is ${found.length_ratio.toFixed(2)} times as long.` : `${plain}.`;
 }
 
-// answer(action, base) sends one action and gives the status after it.
+// answer(action, base) sends one action and returns the status after it.
 export function check(reviewer, answer, status) {
   return show("Is this image right?", (end, dialog) => {
     const image = element("img", { className: "large", alt: "The image to check" });
@@ -52,7 +52,7 @@ export function check(reviewer, answer, status) {
     const send = async (action) => {
       if (isBusy) return;
       isBusy = true;
-      dialog.dataset.row = ""; // until the next image is there no answer is taken
+      dialog.dataset.row = ""; // no answer is accepted until the next image is shown
       say(await answer(action, now.seq));
       await next();
     };

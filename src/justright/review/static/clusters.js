@@ -61,8 +61,8 @@ export class ClusterList {
       card.kind === "known" ? element("span", { className: "chip known" }, "known") : "");
   }
 
-  // The cluster `step` places further in the list, or null at its end. Where the current one went down in the list,
-  // because it was corrected, others have moved up: the next one is in its former place.
+  // The cluster `step` places further in the list, or null at its end. If the current one moved down in the list
+  // because it was corrected, the next one is in its former place.
   neighbor(step) {
     const { active } = this.list;
     const place = this.list.indexWhere((card) => card.cluster === this.current);
@@ -70,13 +70,13 @@ export class ClusterList {
     return index < 0 || index >= this.list.n ? null : (this.list.item(index)?.cluster ?? null);
   }
 
-  // Others came or went before the open cluster: its place is another now.
+  // Update the place of the open cluster after others were added or removed before it.
   follow() {
     const place = this.list.indexWhere((card) => card.cluster === this.current);
     if (place >= 0) this.list.active = place;
   }
 
-  // Mark the cluster that is open; the list is scrolled to it only where the reviewer went there.
+  // Mark the cluster that is open; scroll to it only if the reviewer went there.
   show(cluster, isScrolled = true) {
     this.current = cluster;
     const place = this.list.indexWhere((card) => card.cluster === cluster);

@@ -1,4 +1,4 @@
-// Questions to the reviewer. Every dialog closes with Escape and gives the focus back.
+// Dialogs. Each closes with Escape and then restores the focus.
 
 // An element with these properties, such as `onclick`, and, where a name is no property of it, attributes.
 export function element(tag, fields = {}, ...children) {
@@ -13,8 +13,8 @@ export function element(tag, fields = {}, ...children) {
 
 export const isAsking = () => document.querySelector("dialog[open]") !== null;
 
-// Show a dialog until it closes; `end(value)` ends it, Escape gives null. A dialog with keys of its own gets them as
-// `dialog.keys`, from anywhere: a button that was just disabled takes the focus with it.
+// Show a dialog until it closes; `end(value)` closes it, Escape returns null. A dialog with its own keys has them in
+// `dialog.keys`, wherever the focus is: a button that is disabled loses it.
 export function show(title, build, { className = "" } = {}) {
   const before = document.activeElement;
   const heading = element("h2", { id: `title-${Math.random().toString(36).slice(2)}` }, title);
@@ -43,7 +43,7 @@ export function show(title, build, { className = "" } = {}) {
   });
 }
 
-// A form with one field; null if it was left.
+// A form with one field; null if it was canceled.
 export function ask(title, { text = "", value = "", ok = "OK", field = {} }) {
   return show(title, (end) => {
     const input = element("input", { value, autocomplete: "off", spellcheck: false, autofocus: true, "aria-label": title, ...field });

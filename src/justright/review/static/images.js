@@ -1,4 +1,4 @@
-// The images of one cluster, and which of them are chosen.
+// The images of one cluster, and the selected ones.
 
 import { element, note, show } from "./dialogs.js";
 import { get } from "./server.js";
@@ -111,7 +111,7 @@ export class ImageGrid {
     this.onSelect(this.selected.size);
   }
 
-  // What an action on images is about: those selected, or the one the keyboard is at.
+  // The images for an action: those selected, or else the active one.
   chosen() {
     if (this.selected.size) return [...this.selected];
     const item = document.activeElement === this.grid.scroller && this.grid.item(this.grid.active);

@@ -1,4 +1,4 @@
-// What can be looked up beside the clusters: keys, history, agreement, export.
+// Panels beside the clusters: keys, history, agreement, export.
 
 import { count } from "./clusters.js";
 import { element, note, show } from "./dialogs.js";
@@ -22,7 +22,7 @@ export function help(keys) {
     element("dl", {}, ...[...GRID_KEYS, ...keys].filter((each) => each[2] === heading).flatMap(row))))), { className: "wide" });
 }
 
-// undo(seq) takes back one action.
+// undo(seq) undoes one action.
 export function history(undo) {
   return show("History", () => {
     const list = element("ol", { className: "history" });

@@ -1,4 +1,4 @@
-// The review page: what each key and button does, and keeping up with what others do.
+// The review page: keys, buttons, and updates after actions of others.
 
 import { accuracyText, check } from "./checking.js";
 import { certainty, ClusterList, count, STATUS } from "./clusters.js";
@@ -16,7 +16,7 @@ let about = null, status = null, reviewer = "", current = null;
 const list = new ClusterList((cluster, isEntered) => enqueue(() => open(cluster, { isEntered, isList: true })));
 const grid = new ImageGrid((n) => { at("selected").textContent = n ? `${count(n)} selected` : ""; });
 
-// Commands run one after the other: a key pressed while the last action is on its way finds what that action left.
+// Commands run one after the other: a key pressed during an action applies to the result of that action.
 let chain = Promise.resolve(), nWaiting = 0;
 function enqueue(work) {
   document.body.dataset.busy = ++nWaiting;
@@ -74,7 +74,7 @@ function showStatus(found) {
   at("bin").firstChild.textContent = `Rejected images: ${found.n_rejected.toLocaleString("en")} `;
 }
 
-// Bring the page up to date; what others did to other clusters leaves this one as it is.
+// Update the page; changes of other clusters do not affect the open one.
 async function refresh({ isForced = false } = {}) {
   const before = status ? status.seq : 0;
   const found = await server.get("status", { since: before });
@@ -149,7 +149,7 @@ function chosenImages() {
   return rows;
 }
 
-// Say what the cluster is worth, and go on to the next one.
+// Keep or reject the cluster, and open the next one.
 async function judge(verdict, said) {
   if (!isCluster()) return;
   await actAndRefresh({ do: verdict, cluster: current.cluster }, { said: `${said} ${current.name}`, next: list.neighbor(1) });
@@ -247,7 +247,7 @@ const commands = {
   clusterOrder: () => nextOption(at("order")),
 };
 
-// The key of each command, and what the help says about it, under which heading.
+// The key of each command, and its text and heading in the help.
 const KEYS = [
   [".", "next", "Clusters", "next cluster"],
   [",", "previous", "Clusters", "previous cluster"],
@@ -300,7 +300,7 @@ function setReviewer(name) {
   at("reviewer").replaceChildren(`${name} `, element("kbd", {}, "w"));
 }
 
-// An image that cannot be shown says why in its place: its file is gone, damaged, or another one since the run.
+// Show the reason in place of an image whose file is missing, damaged or was replaced since the run.
 document.addEventListener("error", async (event) => {
   const image = event.target;
   if (!(image instanceof HTMLImageElement)) return;
@@ -319,7 +319,7 @@ document.addEventListener("load", ({ target }) => {
 
 document.addEventListener("keydown", (event) => {
   if (isAsking() || event.ctrlKey || event.metaKey || event.altKey) return;
-  // a field of a dialog that has just closed keeps the focus for a moment, and a fast key must not be lost in it
+  // a field of a dialog that was just closed keeps the focus for a moment; a fast key must still work
   if (event.target.closest("input, select, textarea") && !event.target.closest("dialog:not([open])")) {
     if (event.key === "Escape") event.target.blur();
     return;

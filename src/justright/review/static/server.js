@@ -1,5 +1,5 @@
-// Talks to the server. An action is kept in the tab until the server says that it is on disk: a server that was
-// stopped gets it again when it is back, and knows by its id whether it has it already.
+// Requests to the server. The tab keeps an action until the server confirms that it is on disk, and sends it again after
+// a restart of the server, which recognizes an action by its id.
 
 const KEPT = `justright waiting ${location.pathname}`;
 const RETRY_MS = 700;
@@ -43,7 +43,7 @@ export function act(reviewer, base, action) {
   return deliver(request);
 }
 
-// What a tab still had to say when it was reloaded; null if nothing.
+// The action that was not confirmed before the tab was reloaded; null if there is none.
 export function waiting() {
   const kept = sessionStorage.getItem(KEPT);
   return kept ? deliver(JSON.parse(kept)) : null;

@@ -1,4 +1,4 @@
-// A list or grid of any length that holds only the cells on the screen. Pages of it are asked for as they come near.
+// A list or grid of any length that holds only the cells on the screen. Pages of data are requested shortly before they are visible.
 
 const OVERSCAN = 2; // rows above and below what is seen
 
@@ -52,7 +52,7 @@ export class Windowed {
     await this.reload();
   }
 
-  // Ask again for what is on the screen; what is shown stays until the answer is there.
+  // Request the visible entries again; the present ones stay until the response arrives.
   async reload() {
     const turn = ++this.turn;
     const numbers = this.neededPages();
@@ -88,7 +88,7 @@ export class Windowed {
     this.render();
   }
 
-  // Pictures that are still on their way would keep the next request waiting: a browser has six lines to a server.
+  // Pictures that are still loading would delay the next request: a browser opens six connections to a server.
   cancel() {
     for (const cell of this.cells.values()) drop(cell);
   }
@@ -132,7 +132,7 @@ export class Windowed {
 
   async want(number) {
     if (this.pages.has(number)) return;
-    this.pages.set(number, []); // asked for
+    this.pages.set(number, []); // requested
     const turn = this.turn;
     try {
       const { n, items } = await this.load(number * this.page, this.page);
@@ -140,7 +140,7 @@ export class Windowed {
       this.n = n;
       this.pages.set(number, items);
     } catch {
-      this.pages.delete(number); // asked for again when it is next seen
+      this.pages.delete(number); // requested again when it is next visible
       return;
     }
     this.render();
