@@ -5,7 +5,7 @@ from scipy.optimize import linear_sum_assignment
 
 from justright.clustering.spreading import nearest_rows, spread
 from justright.clustering.ward import constrained_ward
-from justright.discovery.ensemble import N_HALVES, N_NEIGHBORS, NEIGHBOR_SHARE, ensemble
+from justright.discovery.ensemble import N_HALVES, N_NEIGHBORS, NEIGHBOR_SHARE, ensemble, most_votes
 from justright.evaluation import Counts, match_counts
 from justright.utils.seeding import generator
 
@@ -62,6 +62,12 @@ def test_wrong_images_have_fewer_votes():
     votes = ensemble(parts, fixed, N_CLASSES).votes
     right = is_right(y, votes)
     assert votes[right].max(axis=1).mean() > votes[~right].max(axis=1).mean() + 0.1
+
+
+def test_vote_for_a_known_class_counts_less():
+    votes = np.array([[0.55, 0.0, 0.45], [0.6, 0.0, 0.4], [0.0, 1.0, 0.0]], dtype=np.float32)
+    assert most_votes(votes, n_known=2).tolist() == [2, 0, 1]
+    assert most_votes(votes, n_known=0).tolist() == [0, 0, 1]
 
 
 def is_right(y, votes):

@@ -24,6 +24,7 @@ from justright.utils.types import UNLABELED, Array
 N_NEIGHBORS = 10
 NEIGHBOR_SHARE = 0.8
 N_HALVES = 8
+KNOWN_VOTE = 0.7  # of one for another cluster
 
 
 class Ensemble(NamedTuple):
@@ -59,6 +60,16 @@ def ensemble(parts: Sequence[Float[Array, "rows _"]], fixed: Int[Array, " rows"]
         ours, theirs = linear_sum_assignment(-(votes[:, n_known:].T @ more[:, n_known:]))
         votes[:, n_known + ours] += more[:, n_known + theirs]
     return Ensemble(np.minimum(votes / (1 + N_HALVES), 1), inner, outer, near)
+
+
+def most_votes(votes: Float[Array, "rows categories"], n_known: int) -> Int[Array, " rows"]:
+    """The category of each image, where a vote for one of the `n_known` known classes counts as `KNOWN_VOTE`.
+
+    Labeled images never leave their class, so unlabeled ones gather around them: known classes have too many.
+    """
+    counted = votes.copy()
+    counted[:, :n_known] *= KNOWN_VOTE
+    return counted.argmax(axis=1)
 
 
 def clustered(

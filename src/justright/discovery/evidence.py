@@ -119,27 +119,27 @@ def evidence(
     return np.stack([alike, vote, *np.concatenate(of_members), *clusters.columns(category)], axis=1).astype(np.float32)
 
 
-INTERCEPT = -0.685
+INTERCEPT = -0.669
 COEFFICIENTS = {
-    "alike": 2.463,
-    "vote": 2.749,
-    "overlap method": 0.213,
-    "repeated method": -0.453,
-    "agreeing method": -0.048,
-    "overlap tuned": 0.182,
-    "repeated tuned": 0.05,
-    "agreeing tuned": 0.416,
-    "overlap frozen": 0.415,
-    "repeated frozen": 0.347,
-    "agreeing frozen": 0.367,
-    "inner": -1.05,
-    "outer": -0.546,
-    "large": -2.682,
-    "is_new": 0.066,
-    "below": -1.03,
-    "k_width": -0.999,
-    "hidden": 1.073,
-    "untrained": 0.634,
+    "alike": 2.668,
+    "vote": 2.587,
+    "overlap method": 0.373,
+    "repeated method": -0.381,
+    "agreeing method": -0.237,
+    "overlap tuned": 0.578,
+    "repeated tuned": -0.201,
+    "agreeing tuned": 0.067,
+    "overlap frozen": -0.054,
+    "repeated frozen": 0.564,
+    "agreeing frozen": 0.693,
+    "inner": -1.111,
+    "outer": -0.589,
+    "large": -2.744,
+    "is_new": 0.211,
+    "below": -0.977,
+    "k_width": -0.985,
+    "hidden": 1.072,
+    "untrained": 0.411,
 }
 # Standard deviation over problems of mean confidence minus accuracy: an error that all images of a problem share.
 COMMON_ERROR = 0.065

@@ -20,7 +20,15 @@ from scipy.special import softmax
 
 from justright.clustering.principal import in_directions, principal_directions
 from justright.clustering.spreading import nearest_rows, share_alike
-from justright.discovery.ensemble import N_NEIGHBORS, NEIGHBOR_SHARE, clustered, ensemble, means, nearest_mean
+from justright.discovery.ensemble import (
+    N_NEIGHBORS,
+    NEIGHBOR_SHARE,
+    clustered,
+    ensemble,
+    means,
+    most_votes,
+    nearest_mean,
+)
 from justright.discovery.evidence import (
     MEMBERS,
     OF_PROBLEM,
@@ -283,7 +291,8 @@ def joint_answer(
     space = Space.of(inputs)
     parts = space.parts(inputs)
     votes, inner, outer, near = ensemble(parts, fixed, n_categories)
-    category, vote = votes.argmax(axis=1), votes.max(axis=1)
+    category = most_votes(votes, n_known)
+    vote = votes[np.arange(len(votes)), category]
     by_method = [each.argmax(axis=1) for each in inputs.probability]
     by_clusters = [clustered(part, fixed, n_categories)[0] for part in parts[:2]]
     size = np.bincount(category[len(labels) :], minlength=n_categories)
