@@ -33,7 +33,7 @@ IDENTICAL, REFUSED, AGAIN, WRONG = OUTCOMES = ("identical", "refused by name", "
 TROUBLES = ("kill", "damage", "kill, then damage", "full disk")
 NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000  # of Linux: <sched.h>
 ROOM = 512 << 20
-NO_ROOM = re.compile(r"No space left on device|File too large|too little is free|GB are free|cannot be written")
+NO_ROOM = re.compile(r"No space left on device|File too large|is needed in|GB are free|cannot be written")
 LOUD = re.compile(r"damaged|made again|computed again|written again|is built|passed over|Not saved")
 
 

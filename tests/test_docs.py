@@ -203,7 +203,7 @@ def place(drawn_data, home, tmp_path, monkeypatch):
     monkeypatch.setattr("click.launch", lambda address: 0)
     monkeypatch.setattr(groceries, "_photos", few_photos)
     # tests/runs/test_measured_rates.py measures
-    for name, few in {"MIN_IMAGES": 4, "MAX_SECONDS": 0.0, "N_STEPS": 1, "N_ROWS": 100, "N_CLASSES": 5}.items():
+    for name, few in {"N_IMAGES": 4, "BATCH_SECONDS": 0.0, "N_STEPS": 1, "N_ROWS": 100, "N_CLASSES": 5}.items():
         monkeypatch.setattr(measured_rates, name, few)
     return tmp_path
 

@@ -87,7 +87,7 @@ def test_added_selector_has_name_options_and_help(added):
     assert re.search(r"^  auto +takes the best$", text, re.MULTILINE)
     assert "added: classes to keep (3)." in text
     assert "added: how steep it is (2.5)." in " ".join(text.split())
-    assert text.index("Tell what") < text.index("Selectors:")
+    assert text.index("Print the options") < text.index("Selectors:")
     made = make_selector("added", {"n_best": 4}, seed=0)
     assert made.get_params() == {"n_best": 4, "is_strict": False, "alpha": 2.5, "word": ""}
 
