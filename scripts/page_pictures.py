@@ -26,6 +26,7 @@ from justright.data.catalog.groceries import ATTRIBUTION
 
 N_COLORS = 192  # a palette keeps the files small
 MOST_BYTES = 400_000  # of a picture of the README
+SHOWN = "[...document.images].every(i => i.getBoundingClientRect().top > innerHeight || i.complete && i.naturalWidth)"
 WIDE, PHONE = (1180, 900), (390, 844)
 LOOKS = {"": (WIDE, "light"), "-dark": (WIDE, "dark"), "-phone": (PHONE, "light"), "-phone-dark": (PHONE, "dark")}
 ABOUT = """\
@@ -70,8 +71,9 @@ def take(browser: Browser, folder: Path, out: Path, look: str, is_all: bool) -> 
         if is_all:
             save(page, out / f"review-list{look}.png", is_all)
         page.locator("#clusters .row").nth(1).click()
-        page.locator("#grid .tile img").first.wait_for()
-        page.wait_for_load_state("networkidle")
+        page.locator("#grid .tile img").nth(10).wait_for()
+        while not page.evaluate(SHOWN):  # the page forbids what wait_for_function would evaluate in it
+            page.wait_for_timeout(200)
         save(page, out / f"review{look}.png", is_all)
     if is_all:
         page.goto((folder / "comparison.html").resolve().as_uri())
