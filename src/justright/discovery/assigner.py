@@ -84,9 +84,7 @@ class CategoryAssigner:
 
     def is_neither(self, best: Float[Array, " images"], level: float) -> Mask:
         """Whether the best s of an image is below the quantile `level` of the target's."""
-        if self.reference is None or level == 0:
-            return np.zeros(len(best), dtype=bool)
-        return best < np.quantile(self.reference, level)
+        return below_quantile(best, self.reference, level)
 
     def calibrated(self, features: Float[Array, "labeled dim"], labels: Int[Array, " labeled"]) -> CategoryAssigner:
         """Return a copy with the temperature of highest likelihood on labeled images (Guo et al., ICML 2017)."""
@@ -104,7 +102,19 @@ class CategoryAssigner:
 
     def with_reference(self, best: Float[Array, " target"]) -> CategoryAssigner:
         """Return a copy with a `reference` computed from the best s of each target image."""
-        return replace(self, reference=np.quantile(best, np.linspace(0, 1, N_QUANTILES)).astype(np.float32))
+        return replace(self, reference=quantiles(best))
+
+
+def quantiles(values: Float[Array, " images"]) -> Float[Array, " quantiles"]:
+    """The distribution of a value over the target, in `N_QUANTILES` numbers."""
+    return np.quantile(values, np.linspace(0, 1, N_QUANTILES)).astype(np.float32)
+
+
+def below_quantile(values: Float[Array, " images"], reference: Float[Array, " quantiles"] | None, level: float) -> Mask:
+    """Whether a value is lower than that of all but a share `level` of the target; never if `level` is 0."""
+    if reference is None or level == 0:
+        return np.zeros(len(values), dtype=bool)
+    return values < np.quantile(reference, level)
 
 
 class Learned(NamedTuple):

@@ -20,6 +20,7 @@ from scipy.special import softmax
 
 from justright.clustering.principal import in_directions, principal_directions
 from justright.clustering.spreading import nearest_rows, share_alike
+from justright.discovery.assigner import BLOCK_ROWS, below_quantile, quantiles
 from justright.discovery.ensemble import (
     N_NEIGHBORS,
     NEIGHBOR_SHARE,
@@ -47,8 +48,6 @@ from justright.utils.types import UNLABELED, Array, Mask
 N_DIRECTIONS = 256
 METHOD_WEIGHT = 0.27  # of the method's probabilities beside two vectors of length 1
 MOST_ANCHORS = 10_000  # target images, and as many labeled ones, that are clustered; other images follow them
-BLOCK_ROWS = 4096
-N_QUANTILES = 1001
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +171,7 @@ class JointAnswer:
 
     def is_neither(self, similarity: Float[Array, " images"], level: float) -> Mask:
         """Whether an image is less similar to the anchors than all but a share `level` of the target's images are."""
-        return similarity < np.quantile(self.similarity, level) if level else np.zeros(len(similarity), dtype=bool)
+        return below_quantile(similarity, self.similarity, level)
 
     def tensors(self) -> dict[str, Array]:
         """All arrays, by name; the largest in half precision."""
@@ -309,7 +308,7 @@ def joint_answer(
         centroids=(means(one_parts[0], by_clusters[0]), means(one_parts[1], by_clusters[1])),
         clusters=clusters,
         n_labeled=len(labels),
-        similarity=np.quantile(near.similarity[len(labels) :], np.linspace(0, 1, N_QUANTILES)).astype(np.float32),
+        similarity=quantiles(near.similarity[len(labels) :]),
         temperature=temperature,
     )
     target = slice(len(labels), None)

@@ -29,7 +29,6 @@ from justright.losses.heads import PrototypeClassifier
 from justright.losses.reduction import Labels, Weights
 from justright.utils.context import track
 from justright.utils.parallel import n_cores
-from justright.utils.seeding import generator
 from justright.utils.types import Array
 
 
@@ -259,6 +258,8 @@ class FeatureViews(Views):
     `views` holds stored or freshly drawn views of all images; `rows` are in ascending order.
     """
 
+    purpose = "views of heads"
+
     def __init__(self, views: Views, rows: Int[Array, " rows"], n_views: int):
         super().__init__(views.backbone, views.images, views.transform, views.seed, views.ids)
         self.views, self.rows, self.n_views = views, rows, n_views
@@ -273,8 +274,3 @@ class FeatureViews(Views):
             ]
             self.features = torch.from_numpy(np.stack(of_views)).to(self.backbone.device)
         return (self.features[torch.from_numpy(views), torch.from_numpy(np.searchsorted(self.rows, rows))],)
-
-    def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
-        """Draw views of each image without replacement."""
-        chance = generator(self.seed, "views of heads", epoch, step).random((self.n_views, n_images))
-        return chance.argsort(axis=0)[:n_views]

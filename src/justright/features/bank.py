@@ -153,6 +153,9 @@ class Views(ABC):
         content_ids: `images.content_column()`, if it was computed before.
     """
 
+    purpose = "views"  # of the random numbers that choose among stored views
+    n_views: int  # how many of each image are stored
+
     def __init__(
         self,
         backbone: Backbone,
@@ -171,9 +174,12 @@ class Views(ABC):
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """The input of `backbone.suffix` for one view of each row."""
 
-    @abstractmethod
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
-        """Which views a step uses: different ones for each image, the same for the same arguments."""
+        """Which views a step uses, drawn without replacement for each image; the same for the same arguments."""
+        if n_views > self.n_views:
+            raise DataError(f"{n_views} views a step", expected=f"at most {self.n_views}, the stored views")
+        chance = generator(self.seed, self.purpose, epoch, step).random((self.n_views, n_images))
+        return chance.argsort(axis=0)[:n_views]
 
 
 class FreshViews(Views):
@@ -329,13 +335,6 @@ class ViewBank(Views):
         if places.min() < 0:
             raise DataError("these views are not in the bank", advice="bank.build() computes what is missing")
         return unpack(self.section.rows_at(places), self.backbone.stored_names)
-
-    def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
-        """Views of the bank, drawn without replacement for each image."""
-        if n_views > self.n_views:
-            raise DataError(f"{n_views} views a step", expected=f"at most {self.n_views}, the views of the bank")
-        chance = generator(self.seed, "views", epoch, step).random((self.n_views, n_images))
-        return chance.argsort(axis=0)[:n_views]
 
 
 def open_views(

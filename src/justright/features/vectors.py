@@ -93,6 +93,9 @@ class VectorViews(Views):
     The differences have the covariance of the data, so noise is large along directions in which images differ.
     """
 
+    purpose = "views of vectors"
+    n_views = N_VIEWS
+
     @cached_property
     def vectors(self) -> Float[Array, "images dim"]:
         """The vectors of all images."""
@@ -108,11 +111,6 @@ class VectorViews(Views):
                 chosen = rows[is_view]
                 drawn[is_view] += scale * (self.vectors[first[chosen]] - self.vectors[second[chosen]])
         return (torch.from_numpy(drawn),)
-
-    def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
-        """Views of each image, drawn without replacement."""
-        chance = generator(self.seed, "views of vectors", epoch, step).random((N_VIEWS, n_images))
-        return chance.argsort(axis=0)[:n_views]
 
     @cached_property
     def _pairs(self) -> list[tuple[Array, Array]]:

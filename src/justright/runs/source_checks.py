@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from justright.data import ImageSet, Pool
-from justright.data.audit import ALIKE, Side, comparable_name, location
+from justright.data.audit import ALIKE, Side, are_different, location
 from justright.data.columns import look_alikes
 from justright.data.decoding import HEIF_EXTRA
 from justright.data.folder import is_image_name, unrecognized, why_unrecognized
@@ -151,7 +151,7 @@ def _conflicts(pool: Pool) -> str:
     for row in np.flatnonzero(pc.is_in(table["content"], value_set=several)).tolist():
         first_row[table["content"][row].as_py()].setdefault(pool.origins[images.labels[row]], row)
     first_row.pop("", None)  # unreadable
-    groups = [rows for rows in first_row.values() if _disagree(rows.keys())]
+    groups = [rows for rows in first_row.values() if are_different(rows.keys())]
     if not groups:
         return ""
     columns = images.table["source"], images.table["path"]
@@ -159,9 +159,3 @@ def _conflicts(pool: Pool) -> str:
     shown = " and ".join(f"{printable(location(*place))} ({name!r})" for name, place in named)
     which = "1 labeled image has" if len(groups) == 1 else f"{len(groups):,} labeled images have"
     return f"{which} several classes, such as {shown}; `justright audit` lists all"
-
-
-def _disagree(origins: Collection[Origin]) -> bool:
-    if len(origins) > len({origin.dataset for origin in origins}):
-        return True
-    return len({comparable_name(origin.class_name) for origin in origins} - {None}) > 1
