@@ -43,6 +43,8 @@ from justright.utils.types import UNLABELED
 
 ANSWER, METHOD = "answer", "method"
 EVIDENCE, OWN_COLUMN = "evidence.parquet", "method cluster"  # what the method itself says, beside a joint answer
+GAINS = "gains of simple methods"
+CLEAR = 2.6  # standard errors: 5 % one-sided, corrected for ten simple methods
 KINDS = ("all", "known", "discovered")
 CLOSE = {"all": 5.0, "known": 8.0, "discovered": 8.0}  # points between mean confidence and accuracy
 
@@ -58,6 +60,8 @@ def study(
     judged = run.judged(inside if inside.exists() else Path(truth_name))
     about, found, is_judged = run.about, run.predictions, ~judged.is_given
     sides = judged.y_true, judged.y_pred, judged.is_old
+    is_right = right(judged.y_true, judged.y_pred)
+    compared: dict[str, Line] = {}
     scores = {ANSWER: evaluate(*sides, called=judged.called, with_intervals=False).to_dict()}
     if (folder / EVIDENCE).exists():
         own = read_parquet(folder / EVIDENCE)[OWN_COLUMN].to_numpy().astype(np.int64)[is_judged]
@@ -68,7 +72,9 @@ def study(
         known = [each.name for each in found.categories if each.kind == "known"]
         results = simple_results(_as_method(run, known), *run.frozen, run.own_classes)
         scores |= baseline_scores(results or {}, known, judged)
-    is_right = match_counts(Counts.of(judged.y_true, judged.y_pred)).to_classes(judged.y_pred) == judged.y_true
+        for name, clusters in (results or {}).items():
+            gain = right(judged.y_true, clusters[is_judged]).astype(int) - is_right
+            compared[name] = gains(gain, judged.y_true, judged.is_old)
     kinds, sure = np.array(found.table()["kind"].to_pylist())[is_judged], found.confidence[is_judged]
     expected = about.get("expected_right")
     if is_again:
@@ -87,8 +93,29 @@ def study(
         "calibration": {name: _calibration(sure[rows], is_right[rows]) for name, rows in chosen.items()},
         "interval": _interval(expected, float(is_right.mean())),
         "noise": noise(sure.astype(np.float64), is_right, judged.y_true),
+        GAINS: compared,
         "doubts": _doubts(run, judged),
     }
+
+
+def right(y_true: np.ndarray, y_pred: np.ndarray) -> np.ndarray:
+    """Whether each image is in the cluster that is matched with its class."""
+    return match_counts(Counts.of(y_true, y_pred)).to_classes(y_pred) == y_true
+
+
+def gains(gain: np.ndarray, y_true: np.ndarray, is_old: np.ndarray) -> Line:
+    """How much better another answer is in All and New, and the standard error over classes, in points.
+
+    gain: of each image 1, 0 or -1, whether the other answer is right less whether this one is.
+    """
+    found: Line = {}
+    for name, rows in (("all", slice(None)), ("new", ~is_old)):
+        sums = np.array([gain[rows][y_true[rows] == label].sum() for label in np.unique(y_true[rows])])
+        sizes = np.bincount(y_true[rows])[np.unique(y_true[rows])]
+        mean = sums.sum() / max(1, sizes.sum())
+        error = np.sqrt(np.sum((sums - mean * sizes) ** 2)) / max(1, sizes.sum())
+        found[name] = [round(100 * float(mean), 1), round(100 * float(error), 1)]
+    return found
 
 
 def _as_method(run: RunFolder, known: list[str]) -> SimpleNamespace:
@@ -221,6 +248,8 @@ def mean_of(values: Sequence[Any]) -> Any:
     if isinstance(given[0], Mapping):
         names = dict.fromkeys(name for value in given for name in value)
         return {name: mean_of([value.get(name) for value in given]) for name in names}
+    if isinstance(given[0], Sequence):
+        return [mean_of(parts) for parts in zip(*given, strict=True)]
     return float(np.mean(given))
 
 
@@ -239,7 +268,8 @@ def _mean_line(lines: Sequence[Line]) -> Line:
     ]
     intervals = [line["interval"] and float(line["interval"]["holds"]) for line in lines]
     parts = {"scores": [line["scores"] for line in lines], "calibration": without_bins, "holds": intervals}
-    parts["noise"] = [line.get("noise") for line in lines]
+    for name in ("noise", GAINS):
+        parts[name] = [line.get(name) for line in lines]
     return {name: mean_of(values) for name, values in parts.items()}
 
 
@@ -279,6 +309,15 @@ def counts(problems: Iterable[Line]) -> list[str]:
             f"- calibration error of perfect confidences: median {np.median(floor):.1f}, worst {max(floor):.1f}"
         )
         said.append(f"- standard deviation of the gap over draws of classes: mean {gap:.1f}")
+    compared = [each[GAINS] for each in problems if each.get(GAINS)]
+    for group in ("all", "new") if compared else ():
+        best = [max(each.values(), key=lambda gain: gain[group][0])[group] for each in compared]
+        n_better = sum(gain > 0 for gain, _ in best)
+        n_clear = sum(any(g[group][0] > CLEAR * g[group][1] for g in each.values()) for each in compared)
+        said.append(
+            f"- the best simple method, chosen with the truth, is better in {group}: {n_better} of {len(best)}; "
+            f"one is by more than {CLEAR} standard errors over classes: {n_clear}"
+        )
     holds = [each["holds"] for each in problems if each["holds"] is not None]
     if holds:
         said.append(f"- the interval holds the number of right images: {sum(holds):.1f} of {len(holds)}")

@@ -23,14 +23,15 @@ import numpy as np
 from confidence_problems import split_rows
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
+from study_answers import right
 
 from justright import CombinedCounter, SemiSupKMeans
 from justright.data.parquet import read_parquet
 from justright.discovery.evidence import COEFFICIENTS, INTERCEPT, NAMES
 from justright.discovery.joint import Inputs, joint_answer
-from justright.evaluation import Counts, match_counts
 from justright.evaluation.calibration import calibration
 from justright.geometry import unit_rows
+from justright.runs.counting import with_margin
 from justright.runs.run_folder import RunFolder
 from justright.utils.files import write_text
 from justright.utils.types import UNLABELED
@@ -80,11 +81,6 @@ def known_run(folder: Path) -> Known:
     return Known(folder.name, evidence, right(judged.y_true, judged.y_pred), RUN_WEIGHT)
 
 
-def right(y_true: np.ndarray, y_pred: np.ndarray) -> np.ndarray:
-    """Whether each image is in the cluster that is matched with its class."""
-    return match_counts(Counts.of(y_true, y_pred)).to_classes(y_pred) == y_true
-
-
 def drawn_problems(file: Path, n_draws: int) -> Iterator[Known]:
     """Problems from the features of one source, each answered with the estimated K and with a given one."""
     stored = np.load(file, allow_pickle=False)
@@ -96,10 +92,12 @@ def drawn_problems(file: Path, n_draws: int) -> Iterator[Known]:
         rows = np.concatenate([x[labeled], x[target]])
         counter = CombinedCounter(seed=0).fit(rows, np.concatenate([labels, np.full(len(target), UNLABELED)]))
         low, high = (max(bound, n_known) for bound in counter.interval())
-        k, k_width = max(counter.n_categories_, n_known), float(np.log(high / low))
+        estimate = max(counter.n_categories_, n_known)
+        k = with_margin({"n_categories": estimate, "interval": (low, high)}, n_known)
+        k_width = float(np.log(high / low))
         given = max(n_known, round(TIMES_K[seed % 3] * len(np.unique(y_true))))
         for n_categories, weight in ((k, 1.0), (given, OTHER_K_WEIGHT)):
-            below = max(0.0, float(np.log(k / n_categories)))
+            below = max(0.0, float(np.log(estimate / n_categories)))
             category, evidence = answer(x[labeled], labels, x[target], n_categories, below, k_width)
             yield Known(f"{file.stem}_{seed}", evidence, right(y_true, category), weight)
 

@@ -21,8 +21,8 @@ from justright.geometry.rows import evenly_spaced
 from justright.utils.seeding import generator
 from justright.utils.types import UNLABELED, Array
 
-N_NEIGHBORS = 10
-NEIGHBOR_SHARE = 0.8
+N_NEIGHBORS = 5
+NEIGHBOR_SHARE = 0.7
 N_HALVES = 8
 KNOWN_VOTE = 0.7  # of one for another cluster
 

@@ -15,6 +15,7 @@ from justright.utils.errors import DegenerateError
 from justright.utils.types import UNLABELED
 
 ENOUGH_CLASSES = 10  # classes that show how wide a class is; or half of the labeled ones, if these are fewer
+MARGIN = 0.4  # of `with_margin`
 MOST_CHECKED = 20_000  # images; a given K is not checked for more, because an estimate would take minutes
 
 
@@ -76,6 +77,20 @@ def counted(name: str, pool: FeatureTable, target: FeatureTable, own: Collection
     if estimate["interval"] is not None:
         estimate["interval"] = tuple(max(bound, len(own)) for bound in estimate["interval"])
     return {"estimates": {name: estimate}, "labeled_classes": len(own), "images": n_images}
+
+
+def with_margin(estimate: Mapping[str, Any], n_known: int) -> int:
+    """The number of categories to look for, which is above the estimate: too few cost more accuracy than too many.
+
+        K + 0.4 (1 - L / K) (high - K)
+
+    L is the number of known classes, high the upper end of the interval. Without known classes it is the estimate, for
+    that is rather too large already: docs/research/categories.md
+    """
+    k, interval = estimate["n_categories"], estimate["interval"]
+    if interval is None or not n_known:
+        return int(k)
+    return round(k + MARGIN * (1 - n_known / k) * (interval[1] - k))
 
 
 def check_k(given: int, n_known: int, n_images: int) -> None:

@@ -37,7 +37,7 @@ from justright.features.table import FeatureTable
 from justright.runs.cluster_table import NAME as CLUSTERS
 from justright.runs.cluster_table import doubts_json, write_clusters
 from justright.runs.costs import CostPlan, Work
-from justright.runs.counting import MOST_CHECKED, counted, counted_tables, k_note
+from justright.runs.counting import MOST_CHECKED, counted, counted_tables, k_note, with_margin
 from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, frozen_check, simple_results
 from justright.runs.owner import owned
 from justright.runs.problem import Problem
@@ -190,11 +190,7 @@ class Run:
         """K of the target and its source."""
         n_given, name = self.spec.n_target, self.spec.counter
         if n_given is None:
-            estimate = self._estimate(name, pool, target)
-            if not len(pool) and estimate["interval"] is not None:
-                k, (low, high) = estimate["n_categories"], estimate["interval"]
-                self.notes.append(f"without any label K = {k:,} is rough, 90 % interval {low:,} to {high:,}")
-            return int(estimate["n_categories"]), name
+            return self._estimated_k(self._estimate(name, pool, target), has_labels=len(pool) > 0), name
         is_few = len(pool) + len(target) <= MOST_CHECKED
         if self.is_interactive and self.processes.is_first and self.problem.own_classes and is_few:
             try:
@@ -205,6 +201,22 @@ class Run:
                 _log.warning("%s.", doubt)  # now, because training may take long
                 self.notes.append(doubt)
         return n_given, "given"
+
+    def _estimated_k(self, estimate: Mapping[str, Any], has_labels: bool) -> int:
+        """The number of categories to look for: the estimate, for the joint answer with a margin."""
+        k, interval = int(estimate["n_categories"]), estimate["interval"]
+        if interval is None:
+            return k
+        between = f"90 % interval {interval[0]:,} to {interval[1]:,}"
+        if not has_labels:
+            self.notes.append(f"without any label K = {k:,} is rough, {between}")
+        more = with_margin(estimate, len(self.problem.own_classes)) if self.spec.answer == "joint" else k
+        if more > k:
+            self.notes.append(
+                f"K is estimated as {k:,}, {between}; {more:,} categories are looked for, because too few cost more "
+                "accuracy than too many"
+            )
+        return more
 
     def _estimate(self, name: str, pool: FeatureTable, target: FeatureTable) -> Mapping[str, Any]:
         """The estimate of a counter, read from count.json if these images were counted before."""
