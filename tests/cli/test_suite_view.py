@@ -113,7 +113,7 @@ def test_plain_suite_is_shown_and_written_problem_by_problem(tmp_path):
     assert done.exit_code == 0, done.output
     message = (tmp_path / "training.md").read_text()
     assert "**currency-nko (judge)**" in message
-    assert "| simgcd | 3 | 78.2 ±3.4 | 80.2 ±2.0 | 77.2 ±4.1 |" in message, "as docs/research/discovery.md has it"
+    assert "| simgcd | 3 | 78.2 ±3.4 | 80.2 ±2.0 | 77.2 ±4.1 |" in message, "as docs/research/training.md has it"
     assert "currency-nko (judge)" in done.stdout
     shown(*words, "--to", str(tmp_path / "training.csv"))
     rows = list(csv.DictReader((tmp_path / "training.csv").read_text().splitlines()))

@@ -9,7 +9,7 @@ import torch
 
 import justright.losses
 
-DOCS = Path(__file__).parents[2] / "docs" / "research" / "discovery.md"
+DOCS = Path(__file__).parents[2] / "docs" / "research" / "methods.md"
 
 
 def section() -> str:

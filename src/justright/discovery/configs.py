@@ -32,7 +32,7 @@ from justright.utils.settings import (
 )
 from justright.utils.types import Array
 
-# Default length of training; chosen on drawn characters, docs/research/discovery.md
+# Default length of training; chosen on drawn characters, docs/research/training.md
 STEPS_PER_CATEGORY = 20
 STEPS_PER_CATEGORY_WITHOUT_NORM = 12  # for networks without a final norm: a step costs ten times as much
 MIN_STEPS = 300

@@ -19,7 +19,7 @@ from justright.losses.heads import ProjectionHead
 from justright.utils.settings import COUNT, setting
 
 # Length of training for networks without a final norm, where more steps did not help; chosen on pets and leaves,
-# docs/research/discovery.md
+# docs/research/training.md
 STEPS_ON_ACTIVATIONS_PER_CATEGORY, MIN_STEPS_ON_ACTIVATIONS = 5, 200
 
 

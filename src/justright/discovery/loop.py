@@ -40,7 +40,7 @@ from justright.utils.types import Array
 
 CHECKPOINT_SECONDS = 60.0  # the most work that an interruption can lose
 # share of the learning rate for the tuned part of a network without a final norm; chosen on birds:
-# docs/research/discovery.md
+# docs/research/training.md
 SHARE_WITHOUT_NORM = 0.02
 # the same for the last block of a ViT with at least so many features if the rate is steady, as in `--scale small`: at
 # the full rate it forgets what it knows. Chosen on birds: docs/research/vit.md

@@ -40,7 +40,7 @@ class MuGCDConfig(SimGCDConfig):
     infer_with: Literal["teacher", "student"] = setting(
         "teacher", "which network decides", one_of("teacher", "student")
     )
-    # the published strong views are unknown; stronger ones than these cost up to 9 points: docs/research/discovery.md
+    # the published strong views are unknown; stronger ones than these cost up to 9 points: docs/research/training.md
     strong_area: float = setting(0.7, "the smallest share of an image that a strong view shows", ABOVE_0_TO_1)
     strong_color: float = setting(0.0, "how often strong views change color and sharpness; 0: crop and flip", SHARE)
     stage1: GCDConfig = setting(GCDConfig, "settings of the first training; a common one is set for both", GCD_SETTINGS)

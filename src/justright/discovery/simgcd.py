@@ -30,7 +30,7 @@ from justright.losses.heads import ProjectionHead, PrototypeClassifier
 from justright.utils.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, at_least, one_of, setting
 from justright.utils.types import Array
 
-# Length of both trainings if heads are trained alone first; chosen on pets and plants, docs/research/discovery.md
+# Length of both trainings if heads are trained alone first; chosen on pets and plants, docs/research/training.md
 HEAD_STEPS_PER_CATEGORY, MIN_HEAD_STEPS = 25, 1000
 STEPS_AFTER_HEADS_PER_CATEGORY, MIN_STEPS_AFTER_HEADS = 6, 200
 # Classes are uneven if var(n) / mean(n)^2 exceeds its expected value 1 / mean(n) by more than this. Sizes from 10 to 1

@@ -119,7 +119,7 @@ def check_k(given: int, n_known: int, n_images: int) -> None:
 def k_note(given: int, estimate: Mapping[str, Any]) -> str | None:
     """A warning if K is outside the interval of an estimate, as in count.json; else None.
 
-    How often the warning is right: docs/findings.md. What a wrong K costs: docs/research/discovery.md.
+    How often the warning is right: docs/findings.md. What a wrong K costs: docs/research/training.md.
     """
     if estimate["interval"] is None:
         return None

@@ -22,11 +22,11 @@ from justright.utils.types import UNLABELED, Array
 MOST_IMAGES = 20_000  # target images that are clustered
 N_COMPARED = 2_000  # of these for the silhouette, which takes quadratic time
 N_INIT = 3
-# The silhouette of the trained clusters must reach this share of that of k-means: docs/research/discovery.md
+# The silhouette of the trained clusters must reach this share of that of k-means: docs/research/training.md
 LEAST_SHARE = 0.5
 # Share of the categories used by k-means that training must use too: a training that was cut short uses few
 LEAST_USED = 0.8
-# A training that had time for less than this share of its epochs must pass stricter limits: docs/research/discovery.md
+# A training that had time for less than this share of its epochs must pass stricter limits: docs/research/training.md
 LEAST_TRAINED = 0.2
 LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT = 0.9, 0.95
 
