@@ -443,6 +443,10 @@ def next_round(out, labeled, target, *more) -> dict:
     return json.loads(done.stdout)
 
 
+def estimate(run) -> int:
+    return RunFolder(run).count["estimates"]["combined"]["n_categories"]
+
+
 def reviewed_and_exported(run, n_clusters, to) -> dict[str, str]:
     """Keep the largest new clusters, name every other one, and export; the class of each image that was confirmed."""
     opened = OpenReview(RunFolder.open(run))
@@ -473,5 +477,6 @@ def test_confirmed_labels_stay_in_later_rounds(split, tmp_path, home):
         names = [each.name for each in RunFolder(tmp_path / str(number)).predictions.categories]
         assert len(set(names)) == len(names), "a class that kept its name is no new cluster too"
         assert old | set(confirmed.values()) <= set(names[: result["categories"]["known"]])
-        assert result["n_target"] == max(first["n_target"], len(old | set(confirmed.values())))
+        assert estimate(tmp_path / str(number)) == max(estimate(tmp_path / "1"), len(old | set(confirmed.values())))
+        assert estimate(tmp_path / str(number)) <= result["n_target"] <= first["n_target"], "fewer are uncertain"
         confirmed |= reviewed_and_exported(tmp_path / str(number), 2, tmp_path / "reviewed.parquet")

@@ -8,11 +8,25 @@ from justright.data import ImageSet
 from justright.data.columns import column, with_columns
 from justright.estimation.spread import SpreadCounter
 from justright.features.table import FeatureTable
-from justright.runs.counting import check_k, counted, counted_tables, fitted_counter, k_note
+from justright.runs.counting import check_k, counted, counted_tables, fitted_counter, k_note, with_margin
 from justright.runs.problem import make_problem
 from justright.utils.errors import DegenerateError
 
 ESTIMATE = {"n_categories": 40, "interval": [33, 51]}
+
+
+@pytest.mark.parametrize(
+    ("estimate", "n_known", "expected"),
+    [
+        (ESTIMATE, 20, 42),  # 40 + 0.4 * 0.5 * 11 = 42.2
+        (ESTIMATE, 4, 44),
+        (ESTIMATE, 40, 40),  # all are known
+        (ESTIMATE, 0, 40),
+        (ESTIMATE | {"interval": None}, 20, 40),
+    ],
+)
+def test_margin_grows_with_the_interval_and_the_share_of_new_categories(estimate, n_known, expected):
+    assert with_margin(estimate, n_known) == expected
 
 
 def test_counter_gets_own_classes(monkeypatch):

@@ -26,6 +26,7 @@ from justright.discovery.methods import METHODS
 from justright.discovery.predictions import consensus
 from justright.features.backbone import load_backbone
 from justright.features.table import FeatureTable
+from justright.runs.counting import with_margin
 from justright.runs.owner import OwnedError, owned
 from justright.runs.problem import OWN, Problem
 from justright.runs.run import Run
@@ -301,13 +302,23 @@ def test_k_is_estimated_once(problem, backbone, tmp_path):
     run = Run(problem, spec, tmp_path / "run", backbone).all()
     assert run.about["k_source"] == "combined"
     estimate = run.count["estimates"]["combined"]
-    assert run.about["n_target"] == estimate["n_categories"]
     low, high = estimate["interval"]
+    assert run.about["n_target"] == with_margin(estimate, run.about["n_known"]) > estimate["n_categories"]
+    k, n_target = estimate["n_categories"], run.about["n_target"]
+    note = f"K is estimated as {k}, 90 % interval {low} to {high}; {n_target} categories"
+    assert any(each.startswith(note) for each in run.about["notes"])
     width = pq.read_table(run.path / "evidence.parquet")["k_width"].to_numpy()
     assert width == pytest.approx(min(math.log(high / low), MOST_WIDTH)), "evidence tells how uncertain K is"
     written = (run.path / "count.json").stat().st_mtime_ns
     Run(problem, spec, run.path, backbone).all()
     assert (run.path / "count.json").stat().st_mtime_ns == written
+
+
+def test_method_answer_takes_the_estimate_itself(problem, backbone, tmp_path):
+    spec = spec_of(n_target=None, method="kmeans", settings={}, answer="method")
+    run = Run(problem, spec, tmp_path / "run", backbone).all()
+    assert run.about["n_target"] == run.count["estimates"]["combined"]["n_categories"]
+    assert not any("K is estimated" in note for note in run.about["notes"])
 
 
 @pytest.mark.parametrize(("given", "side"), [(14, "small"), (22, None), (100, "large")])
