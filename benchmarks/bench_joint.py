@@ -37,12 +37,13 @@ def main() -> None:
     def classes(rows: np.ndarray) -> np.ndarray:
         return rows * 7919 % N_CATEGORIES
 
+    def target_at(rows: np.ndarray) -> Inputs:
+        return inputs(classes(rows), int(rows[0]))
+
     labels = np.repeat(np.arange(N_KNOWN), PER_CLASS)
     started, given = time.perf_counter(), np.full(options.images, -1)
     labeled = inputs(labels, 1)
-    answer = joint_answer(labeled, labels, lambda rows: inputs(classes(rows), int(rows[0])), given, N_CATEGORIES, 0.1)[
-        1
-    ]
+    _, answer, _ = joint_answer(labeled, labels, target_at, given, N_CATEGORIES, 0.1)
     seconds = time.perf_counter() - started
     y = classes(np.arange(options.images))
     right = match_counts(Counts.of(y, answer.category)).to_classes(answer.category) == y

@@ -94,11 +94,10 @@ def drawn_problems(file: Path, n_draws: int) -> Iterator[Known]:
         low, high = (max(bound, n_known) for bound in counter.interval())
         estimate = max(counter.n_categories_, n_known)
         k = with_margin({"n_categories": estimate, "interval": (low, high)}, n_known)
-        k_width = float(np.log(high / low))
         given = max(n_known, round(TIMES_K[seed % 3] * len(np.unique(y_true))))
         for n_categories, weight in ((k, 1.0), (given, OTHER_K_WEIGHT)):
             below = max(0.0, float(np.log(estimate / n_categories)))
-            category, evidence = answer(x[labeled], labels, x[target], n_categories, below, k_width)
+            category, evidence = answer(x[labeled], labels, x[target], n_categories, below)
             yield Known(f"{file.stem}_{seed}", evidence, right(y_true, category), weight)
 
 
@@ -122,7 +121,7 @@ def draw(y: np.ndarray, source: str, seed: int) -> tuple[np.ndarray, np.ndarray,
 
 
 def answer(
-    labeled: np.ndarray, labels: np.ndarray, target: np.ndarray, n_categories: int, below: float, k_width: float
+    labeled: np.ndarray, labels: np.ndarray, target: np.ndarray, n_categories: int, below: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The joint answer without training, and its evidence; semi-supervised k-means is the method."""
     z = np.concatenate([labeled, target]).astype(np.float64)
@@ -137,8 +136,7 @@ def answer(
         return Inputs(target[rows], [target[rows]], [probability[len(labeled) + rows]])
 
     given = np.full(len(target), UNLABELED)
-    of_k = {"below": below, "k_width": k_width}
-    _, found = joint_answer(inputs, labels, target_at, given, n_categories, TEMPERATURE, is_trained=False, **of_k)
+    _, found, _ = joint_answer(inputs, labels, target_at, given, n_categories, TEMPERATURE, below=below)
     return found.category, found.evidence
 
 

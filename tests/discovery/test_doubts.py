@@ -5,9 +5,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from justright.discovery.doubts import LEAST_IMAGES, LEAST_INNER, LEAST_SIDE, MOST_SHARED, Doubt, doubts, doubts_of
-from justright.discovery.evidence import CategoryShapes
-from justright.discovery.joint import JointAnswer, PrincipalView, Space
+from justright.discovery.doubts import (
+    LEAST_IMAGES,
+    LEAST_INNER,
+    LEAST_SIDE,
+    MOST_SHARED,
+    Doubt,
+    OtherClusterings,
+    doubts,
+    doubts_of,
+)
 
 N_KNOWN, N_CATEGORIES = 2, 7
 
@@ -109,34 +116,12 @@ def test_no_images_have_no_doubts():
     assert doubts(np.zeros(0, int), np.zeros((3, 0), int), np.zeros(2), 1) == []
 
 
-def answer_of(category, member, n_labeled) -> JointAnswer:
-    """A joint answer whose clusterings are all the same; its other parts do not matter."""
-    nothing = np.zeros((2, 1), np.float32)
-    view, n = PrincipalView(np.zeros(1, np.float32), np.ones((1, 1), np.float32)), len(category)
-    clusters = CategoryShapes(np.ones(2), np.ones(2), np.bincount(category[n_labeled:], minlength=2), 1)
-    z, quantiles = np.zeros((n, 3), np.float32), np.zeros(3, np.float32)
-    members = np.stack([member, member, member])
-    return JointAnswer(
-        Space(view, (view,)),
-        z,
-        category,
-        np.ones(len(category)),
-        members,
-        (nothing, nothing),
-        clusters,
-        n_labeled,
-        quantiles,
-        0.1,
-    )
-
-
 def test_doubts_skip_labeled_target_images():
-    # every other image of a target of 29 is an anchor, behind 4 labeled ones
-    category = np.concatenate([np.zeros(4, int), np.ones(15, int)])
-    side = np.concatenate([np.zeros(4, int), np.arange(15) % 3 == 0])
-    answer = answer_of(category, side.astype(int), 4)
+    # every other image of a target of 29 is an anchor
+    side = (np.arange(15) % 3 == 0).astype(int)
+    others = OtherClusterings(2 * np.arange(15), np.ones(15, int), np.stack([side, side, side]), np.ones(2), 1)
     given = np.zeros(29, dtype=bool)
     rows = tuple(2 * place for place in range(15) if place % 3 == 0)
-    assert doubts_of(answer, given) == [Doubt(1, None, rows)]
+    assert doubts_of(others, given) == [Doubt(1, None, rows)]
     given[list(rows[2:])] = True
-    assert doubts_of(answer, given) == []
+    assert doubts_of(others, given) == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from justright.discovery import ensemble, joint
-from justright.discovery.evidence import NAMES, USUAL_WIDTH, probability_right
+from justright.discovery.evidence import NAMES, probability_right
 from justright.discovery.joint import METHOD_WEIGHT, Inputs, JointAnswer, Space, joint_answer, probabilities
 
 N_CLASSES, N_KNOWN, DIM = 12, 6, 24
@@ -36,7 +36,8 @@ def answered(n_categories=N_CLASSES, given=None, n=360, below=0.0, **options):
     labels[:N_KNOWN], labels = np.arange(N_KNOWN), labels.copy()
     y, target = images(n, n_categories=n_categories, **options)
     given = np.full(n, -1) if given is None else given(y)
-    answer, found = joint_answer(labeled, labels, lambda rows: part(target, rows), given, n_categories, 1.0, 0, below)
+    inputs = labeled, labels, lambda rows: part(target, rows), given
+    answer, found, _ = joint_answer(*inputs, n_categories, 1.0, below=below)
     return y, target, answer, found
 
 
@@ -116,34 +117,23 @@ def test_saved_answer_gives_the_same_categories():
     np.testing.assert_allclose(again.evidence, before.evidence, atol=0.05)
 
 
-def test_answers_of_older_versions_have_the_usual_width():
-    about = answered()[2].about()
-    del about["k_width"]
-    del about["hidden"], about["is_trained"]
-    clusters = JointAnswer.of(answered()[2].tensors(), about).clusters
-    assert (clusters.k_width, clusters.hidden, clusters.is_trained) == (USUAL_WIDTH, 0.0, True)
-
-
 def test_inconsistent_arrays_are_rejected():
     _, _, answer, _ = answered()
     tensors = answer.tensors()
     damaged = {
         "category": tensors["category"] + 99,
-        "members": tensors["members"][:, 1:],
-        "inner": tensors["inner"][1:],
+        "vote": tensors["vote"] + 2,
+        "repeated": tensors["repeated"][1:],
         "anchors": tensors["anchors"][:, :3],
-        "tuned centroids": tensors["tuned centroids"][:, 1:],
         "similarity": tensors["similarity"][:0],
     }
     for name, changed in damaged.items():
         with pytest.raises(ValueError, match="do not belong together"):
             JointAnswer.of(tensors | {name: changed}, answer.about())
     for name, number in {
-        "n_known": 99,
         "n_labeled": -1,
         "temperature": 0.0,
         "below": float("nan"),
-        "k_width": float("inf"),
         "hidden": float("nan"),
     }.items():
         with pytest.raises(ValueError, match="do not belong together"):
@@ -188,15 +178,17 @@ def test_large_targets_follow_anchors(monkeypatch):
 def test_without_labels_all_categories_are_new():
     _, nothing = images(0)
     y, target = images(300)
-    _, found = joint_answer(nothing, y[:0], lambda rows: part(target, rows), np.full(300, -1), N_CLASSES, 1.0)
+    inputs = nothing, y[:0], lambda rows: part(target, rows), np.full(300, -1)
+    _, found, others = joint_answer(*inputs, N_CLASSES, 1.0)
     assert accuracy(y, found.category) > 0.9
-    assert (found.evidence[:, NAMES.index("is_new")] == 1).all()
+    assert others.n_known == 0
+    assert not found.evidence[:, NAMES.index("hidden")].any()
 
 
 def test_more_categories_than_images_leave_some_empty():
     _, nothing = images(0, n_categories=20)
     y, target = images(15, n_categories=20)
-    answer, found = joint_answer(nothing, y[:0], lambda rows: part(target, rows), np.full(15, -1), 20, 1.0)
+    answer, found, _ = joint_answer(nothing, y[:0], lambda rows: part(target, rows), np.full(15, -1), 20, 1.0)
     assert found.category.max() < 20
     assert np.isfinite(found.evidence).all()
     assert np.isfinite(answer.assign(target).evidence).all()
@@ -219,7 +211,7 @@ def test_a_million_images_take_bounded_memory(monkeypatch):
     labels, labeled = rows % n_categories, target_at(rows)
     given = np.full(n, -1)
     tracemalloc.start()
-    _, found = joint_answer(labeled, labels, target_at, given, n_categories, 1.0)
+    _, found, _ = joint_answer(labeled, labels, target_at, given, n_categories, 1.0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(found.category) == n

@@ -27,19 +27,17 @@ def test_agrees_with_loops():
 
 
 def row(**changes):
-    columns = dict.fromkeys(NAMES, 0.5) | {"inner": 0.7, "outer": 0.2, "large": 0.0, "is_new": 1.0, "below": 0.0}
-    columns |= {"k_width": 0.7, "hidden": 0.0, "untrained": 0.0}
+    columns = dict.fromkeys(NAMES, 0.5) | {"large": 0.0, "below": 0.0, "hidden": 0.0}
     return np.array([list((columns | changes).values())], dtype=np.float32)
 
 
 def test_confidence_rises_with_evidence():
     usual = probability_right(row())[0]
     assert probability_right(row(alike=0.9))[0] > usual
-    assert probability_right(row(**{"agreeing tuned": 1.0}))[0] > usual
-    assert probability_right(row(inner=1.0))[0] < usual
+    assert probability_right(row(vote=0.9))[0] > usual
+    assert probability_right(row(repeated=0.9))[0] > usual
     assert probability_right(row(large=1.0))[0] < usual
     assert probability_right(row(below=0.4))[0] < usual
-    assert probability_right(row(k_width=1.1))[0] < usual
     assert probability_right(row(hidden=-0.5))[0] < usual < probability_right(row(hidden=0.3))[0]
 
 

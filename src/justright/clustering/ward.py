@@ -60,13 +60,10 @@ class WardClusters:
         labels: the cluster of each row.
         inner: cost of the last merge within each cluster, as a share of the costliest merge. Near 1 the cluster is
             nearly two clusters.
-        outer: cost of merging each cluster with the cheapest other one, as the same share. Near 1 the two are nearly
-            one cluster.
     """
 
     labels: Int[Array, " rows"]
     inner: Float[Array, " clusters"]
-    outer: Float[Array, " clusters"]
 
 
 def constrained_ward(x: Float[Array, "rows dim"], labels: Int[Array, " rows"], n_clusters: int) -> WardClusters:
@@ -89,8 +86,8 @@ def constrained_ward(x: Float[Array, "rows dim"], labels: Int[Array, " rows"], n
     tree = _Merging(sum_by_group(np.asarray(x, dtype=np.float64), atom, n_atoms) / size[:, None], size, n_known)
     while tree.n_left > n_clusters and tree.merge():
         pass
-    cluster, inner, outer = tree.clusters()
-    return WardClusters(cluster[atom], inner, outer)
+    cluster, inner = tree.clusters()
+    return WardClusters(cluster[atom], inner)
 
 
 class _Merging:
@@ -140,8 +137,8 @@ class _Merging:
         self.n_left -= 1
         return True
 
-    def clusters(self) -> tuple[Int[Array, " atoms"], Float[Array, " clusters"], Float[Array, " clusters"]]:
-        """The cluster of each atom, and of each cluster `inner` and `outer`."""
+    def clusters(self) -> tuple[Int[Array, " atoms"], Float[Array, " clusters"]]:
+        """The cluster of each atom, and `inner` of each cluster."""
         root = self.parent
         while (above := root[root]).tolist() != root.tolist():
             root = above
@@ -150,5 +147,4 @@ class _Merging:
         kept = np.concatenate([np.arange(self.n_known), others])
         place = np.full(len(root), -1)
         place[kept] = np.arange(len(kept))
-        scale = self.highest or 1.0
-        return place[root], self.last[kept] / scale, self.least[kept] / scale
+        return place[root], self.last[kept] / (self.highest or 1.0)

@@ -74,8 +74,8 @@ class Discovery(BaseEstimator, ABC):
         labeled_rows_: labeled images of known classes used in training.
         held_out_rows_: labeled images held out for calibration.
         class_rows_, class_labels_, class_features_: both together, their classes, and their features after training.
-        joint_, evidence_, own_labels_: set by `join`: the joint answer for new images, its evidence, and the labels
-            before it.
+        joint_, evidence_, own_labels_, other_clusterings_: set by `join`: the joint answer for new images, its
+            evidence, the labels before it, and what doubts about categories come from.
         held_out_accuracy_: of held-out labeled images; NaN without any.
         trained_share_: the share of the planned epochs that fitted into `config.minutes`.
         notes_: remarks for the reader of the result.

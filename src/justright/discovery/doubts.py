@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from justright.discovery.joint import JointAnswer
-from justright.geometry.rows import evenly_spaced
 from justright.utils.types import Array, Mask
 
 LEAST_SIDE = 0.2  # of the images of a category, in the smaller of its two kinds
@@ -36,15 +35,22 @@ class Doubt:
         return "two kinds" if self.other is None else "belongs with"
 
 
-def doubts_of(answer: JointAnswer, is_given: Mask) -> list[Doubt]:
+class OtherClusterings(NamedTuple):
+    """Other clusterings of the anchors of the target, which may cast doubt on categories."""
+
+    rows: Int[Array, " anchors"]  # of the target
+    category: Int[Array, " anchors"]
+    members: Int[Array, "members anchors"]  # by the method, of features after training, of features before it
+    inner: Float[Array, " categories"]  # see WardClusters
+    n_known: int
+
+
+def doubts_of(others: OtherClusterings, is_given: Mask) -> list[Doubt]:
     """Doubts about categories of the target, from its anchors; images with a given label do not count."""
-    target = slice(answer.n_labeled, None)
-    rows = evenly_spaced(len(is_given), len(answer.category) - answer.n_labeled)
-    is_open = ~is_given[rows]
-    category, members = answer.category[target][is_open], answer.members[:, target][:, is_open]
-    rows = rows[is_open]
-    of_rows = doubts(category, members, answer.clusters.inner, answer.clusters.n_known)
-    return [replace(each, rows=tuple(rows[list(each.rows)].tolist())) for each in of_rows]
+    is_open = ~is_given[others.rows]
+    rows = others.rows[is_open]
+    found = doubts(others.category[is_open], others.members[:, is_open], others.inner, others.n_known)
+    return [replace(each, rows=tuple(rows[list(each.rows)].tolist())) for each in found]
 
 
 def doubts(

@@ -32,7 +32,6 @@ class Ensemble(NamedTuple):
 
     votes: Float[Array, "rows categories"]
     inner: Float[Array, " categories"]  # see WardClusters
-    outer: Float[Array, " categories"]
     near: Neighbors  # among all rows
 
 
@@ -47,7 +46,7 @@ def ensemble(parts: Sequence[Float[Array, "rows _"]], fixed: Int[Array, " rows"]
     """
     n_known = int(fixed.max(initial=UNLABELED)) + 1
     z = np.concatenate(parts, axis=1)
-    start, inner, outer = clustered(z, fixed, n_categories)
+    start, inner = clustered(z, fixed, n_categories)
     near = nearest_rows(z, z, N_NEIGHBORS, np.arange(len(z)))
     votes = spread(start, fixed, near, n_categories, NEIGHBOR_SHARE)
     for number in range(N_HALVES):
@@ -59,7 +58,7 @@ def ensemble(parts: Sequence[Float[Array, "rows _"]], fixed: Int[Array, " rows"]
         votes[:, :n_known] += more[:, :n_known]
         ours, theirs = linear_sum_assignment(-(votes[:, n_known:].T @ more[:, n_known:]))
         votes[:, n_known + ours] += more[:, n_known + theirs]
-    return Ensemble(np.minimum(votes / (1 + N_HALVES), 1), inner, outer, near)
+    return Ensemble(np.minimum(votes / (1 + N_HALVES), 1), inner, near)
 
 
 def most_votes(votes: Float[Array, "rows categories"], n_known: int) -> Int[Array, " rows"]:
@@ -74,8 +73,8 @@ def most_votes(votes: Float[Array, "rows categories"], n_known: int) -> Int[Arra
 
 def clustered(
     z: Float[Array, "rows dim"], fixed: Int[Array, " rows"], n_clusters: int
-) -> tuple[Int[Array, " rows"], Float[Array, " clusters"], Float[Array, " clusters"]]:
-    """Ward's clusters, and their `inner` and `outer`; of many rows some are clustered, others join the nearest one."""
+) -> tuple[Int[Array, " rows"], Float[Array, " clusters"]]:
+    """Ward's clusters, and their `inner`; of many rows some are clustered, others join the nearest one."""
     free = np.flatnonzero(fixed == UNLABELED)
     chosen = free[evenly_spaced(len(free), min(len(free), max(MOST_ROWS, n_clusters)))]
     kept = np.sort(np.concatenate([np.flatnonzero(fixed != UNLABELED), chosen]))
@@ -85,9 +84,9 @@ def clustered(
     if len(kept) < len(z):
         others = np.setdiff1d(np.arange(len(z)), kept)
         labels[others] = nearest_mean(z[others], means(z[kept], found.labels))
-    inner, outer = np.zeros(n_clusters), np.full(n_clusters, np.inf)  # with fewer images some clusters are empty
-    inner[: len(found.inner)], outer[: len(found.outer)] = found.inner, found.outer
-    return labels, inner, outer
+    inner = np.zeros(n_clusters)  # with fewer images some clusters are empty
+    inner[: len(found.inner)] = found.inner
+    return labels, inner
 
 
 def means(z: Float[Array, "rows dim"], cluster: Int[Array, " rows"], n: int | None = None) -> Float[Array, "n dim"]:

@@ -1,12 +1,11 @@
 """Evidence for the category of each image, and the confidence computed from it.
 
-The evidence comes from neighbors, from other clusterings of the same images, and from the cluster itself.
+The evidence comes from neighbors, from votes of clusterings, and from the category itself.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -16,133 +15,65 @@ from scipy.special import expit
 
 from justright.utils.types import Array
 
-MEMBERS = ("method", "tuned", "frozen")  # clusterings of the same images: by the method, of features after, before it
-OF_MEMBER = ("overlap", "repeated", "agreeing")
-NAMES = (
-    "alike",
-    "vote",
-    *(f"{what} {who}" for who in MEMBERS for what in OF_MEMBER),
-    "inner",
-    "outer",
-    "large",
-    "is_new",
-    "below",
-    "k_width",
-    "hidden",
-    "untrained",
-)
+NAMES = ("alike", "vote", "repeated", "large", "below", "hidden")
 """Columns of evidence for the category a of an image.
 
 alike: the weighted share of its nearest neighbors that are in a.
 vote: the share of the votes for a, over clusterings of z and of random halves of its coordinates.
-overlap: |a and b| / |a or b| for the cluster b of the image in another clustering.
-repeated: the largest such overlap that a has with any cluster of it.
-agreeing: whether the cluster of the image in it is the one that a overlaps with most.
-inner, outer: how near a is to being two clusters, or one with another, as `WardClusters` has them; the root of inner,
-    the logarithm of outer.
+repeated: the largest overlap |a and b| / |a or b| that a has with a cluster b of the features before training.
 large: how many times as large a is as the mean category, as a logarithm; 0 if it is smaller.
-is_new: whether a is a discovered cluster.
 below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
-k_width: log(high / low) of the 90 % interval of the estimate of K, at most `MOST_WIDTH`.
 hidden: `hidden_class_shift`, 0 without enough known classes.
-untrained: whether nothing was trained. Features after training are then those before it, so that the columns of
-    "tuned" are 0.
 """
-OF_PROBLEM = {"n_known": int, "below": float, "k_width": float, "hidden": float, "is_trained": bool}
-"""The same for all images of a problem: fields of `CategoryShapes`, and their types in model.json."""
-USUAL_WIDTH, MOST_WIDTH = 0.7, 1.2  # the mean, used if K was not estimated; the largest in the fit
-MOST_OUTER = 5.0  # larger values make no difference
-
-
-@dataclass(frozen=True, eq=False)
-class Member:
-    """Another clustering: how its clusters overlap with the categories."""
-
-    overlap: Float[Array, "categories clusters"]
-
-    @staticmethod
-    def of(
-        category: Int[Array, " images"], cluster: Int[Array, " images"], n_categories: int, n_clusters: int
-    ) -> Member:
-        """|a and b| / |a or b| for every category a and cluster b."""
-        shared = np.zeros((n_categories, n_clusters))
-        np.add.at(shared, (category, cluster), 1)
-        either = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0) - shared
-        return Member((shared / np.maximum(either, 1)).astype(np.float32))
-
-    def columns(
-        self, category: Int[Array, " images"], cluster: Int[Array, " images"]
-    ) -> tuple[Float[Array, " images"], Float[Array, " images"], Float[Array, " images"]]:
-        """overlap, repeated and agreeing of each image, for this clustering alone."""
-        best = self.overlap.argmax(axis=1)[category]
-        return self.overlap[category, cluster], self.overlap.max(axis=1)[category], (best == cluster).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class CategoryShapes:
-    """Shape of the categories as clusters, and properties of the whole problem."""
+    """The evidence that all images of a category, or of a problem, share."""
 
-    inner: Float[Array, " categories"]
-    outer: Float[Array, " categories"]
     size: Int[Array, " categories"]  # images of the target
-    n_known: int
+    repeated: Float[Array, " categories"]
     below: float = 0.0
-    k_width: float = USUAL_WIDTH
     hidden: float = 0.0
-    is_trained: bool = True
 
     def columns(self, category: Int[Array, " images"]) -> list[Float[Array, " images"]]:
-        """All columns of `NAMES` from inner on, of each image."""
-        outer = np.log(np.clip(self.outer, 1 / MOST_OUTER, MOST_OUTER))
+        """The columns of `NAMES` from repeated on, of each image."""
         large = np.maximum(np.log((self.size + 1) / (self.size.mean() + 1)), 0)
-        is_new = np.arange(len(self.size)) >= self.n_known
-        values = self.below, min(self.k_width, MOST_WIDTH), self.hidden, not self.is_trained
-        of_problem = np.repeat(np.array(values, dtype=np.float64)[:, None], len(self.size), axis=1)
-        columns = (np.sqrt(self.inner), outer, large, is_new, *of_problem)
-        return [column[category].astype(np.float32) for column in columns]
+        of_problem = [np.full(len(category), value) for value in (self.below, self.hidden)]
+        return [self.repeated[category], large[category], *of_problem]
+
+
+def largest_overlap(
+    category: Int[Array, " images"], cluster: Int[Array, " images"], n_categories: int
+) -> Float[Array, " categories"]:
+    """max_b |a and b| / |a or b| of every category a, over the clusters b of another clustering; 0 without images."""
+    shared = np.zeros((n_categories, int(cluster.max(initial=0)) + 1))
+    np.add.at(shared, (category, cluster), 1)
+    either = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0) - shared
+    return (shared / np.maximum(either, 1)).max(axis=1).astype(np.float32)
 
 
 def evidence(
     category: Int[Array, " images"],
     alike: Float[Array, " images"],
     vote: Float[Array, " images"],
-    members: Sequence[Sequence[tuple[Member, Int[Array, " images"]]]],
     clusters: CategoryShapes,
 ) -> Float[Array, "images columns"]:
-    """The columns of `NAMES`.
-
-    members: for each of `MEMBERS` one or more clusterings with the cluster of every image; their mean is used.
-    """
-    of_members = [np.mean([one.columns(category, cluster) for one, cluster in each], axis=0) for each in members]
-    if not clusters.is_trained:
-        of_members[MEMBERS.index("tuned")] = np.zeros_like(of_members[0])
-    return np.stack([alike, vote, *np.concatenate(of_members), *clusters.columns(category)], axis=1).astype(np.float32)
+    """The columns of `NAMES`."""
+    return np.stack([alike, vote, *clusters.columns(category)], axis=1).astype(np.float32)
 
 
-INTERCEPT = -0.669
+INTERCEPT = -2.659
 COEFFICIENTS = {
-    "alike": 2.668,
-    "vote": 2.587,
-    "overlap method": 0.373,
-    "repeated method": -0.381,
-    "agreeing method": -0.237,
-    "overlap tuned": 0.578,
-    "repeated tuned": -0.201,
-    "agreeing tuned": 0.067,
-    "overlap frozen": -0.054,
-    "repeated frozen": 0.564,
-    "agreeing frozen": 0.693,
-    "inner": -1.111,
-    "outer": -0.589,
-    "large": -2.744,
-    "is_new": 0.211,
-    "below": -0.977,
-    "k_width": -0.985,
-    "hidden": 1.072,
-    "untrained": 0.411,
+    "alike": 2.175,
+    "vote": 3.090,
+    "repeated": 1.156,
+    "large": -1.898,
+    "below": -1.142,
+    "hidden": 0.683,
 }
 # Standard deviation over problems of mean confidence minus accuracy: an error that all images of a problem share.
-COMMON_ERROR = 0.065
+COMMON_ERROR = 0.055
 LEVEL = 0.9  # of the interval
 LEAST, MOST = 0.02, 0.99  # limits of the confidence
 

@@ -21,6 +21,7 @@ from scipy.special import softmax
 from justright.clustering.principal import in_directions, principal_directions
 from justright.clustering.spreading import nearest_rows, share_alike
 from justright.discovery.assigner import BLOCK_ROWS, below_quantile, quantiles
+from justright.discovery.doubts import OtherClusterings
 from justright.discovery.ensemble import (
     N_NEIGHBORS,
     NEIGHBOR_SHARE,
@@ -30,15 +31,7 @@ from justright.discovery.ensemble import (
     most_votes,
     nearest_mean,
 )
-from justright.discovery.evidence import (
-    MEMBERS,
-    OF_PROBLEM,
-    USUAL_WIDTH,
-    CategoryShapes,
-    Member,
-    evidence,
-    probability_right,
-)
+from justright.discovery.evidence import CategoryShapes, evidence, largest_overlap, probability_right
 from justright.discovery.hidden import hidden_class_shift
 from justright.discovery.predictions import UNCALIBRATED
 from justright.geometry import unit_rows
@@ -134,21 +127,10 @@ class JointAnswer:
     anchors: Float[Array, "anchors joint"]  # z of labeled images, then of target images
     category: Int[Array, " anchors"]
     vote: Float[Array, " anchors"]  # share of the votes for that category
-    members: Int[Array, "members anchors"]  # cluster of each anchor by the method, of tuned and of frozen features
-    # of the clusters of tuned and of frozen features, each in its own part of z; the method assigns images itself
-    centroids: tuple[Float[Array, "tuned_clusters tuned"], Float[Array, "frozen_clusters frozen"]]
     clusters: CategoryShapes  # of the categories
     n_labeled: int  # how many anchors are labeled images
     similarity: Float[Array, " quantiles"]  # of the mean cosine of target images to their nearest anchors
     temperature: float  # turns scores of the method into probabilities
-
-    @cached_property
-    def _tables(self) -> list[Member]:
-        """How the clusters of each member overlap with the categories, over anchors of the target."""
-        n_categories = len(self.clusters.size)
-        numbers = n_categories, max(n_categories, int(self.members.max(initial=0)) + 1)
-        target = slice(self.n_labeled, None)
-        return [Member.of(self.category[target], each[target], *numbers) for each in self.members]
 
     @cached_property
     def _category_means(self) -> Float[Array, "categories joint"]:
@@ -179,36 +161,28 @@ class JointAnswer:
         kept = {
             f"{name} {part}": getattr(view, part) for name, view in views.items() for part in ("center", "directions")
         }
-        kept |= {f"{name} centroids": means for name, means in zip(("tuned", "frozen"), self.centroids, strict=True)}
         kept |= {"anchors": self.anchors.astype(np.float16), "similarity": self.similarity}
-        kept |= {"category": self.category.astype(np.int32), "members": self.members.astype(np.int32)}
-        kept |= {"vote": self.vote.astype(np.float32)}
-        return kept | {name: getattr(self.clusters, name) for name in ("inner", "outer", "size")}
+        kept |= {"category": self.category.astype(np.int32), "vote": self.vote.astype(np.float32)}
+        return kept | {"size": self.clusters.size, "repeated": self.clusters.repeated}
 
     def about(self) -> dict[str, int | float]:
         """All other values."""
-        own = {"n_labeled": self.n_labeled, "temperature": self.temperature}
-        return own | {name: getattr(self.clusters, name) for name in OF_PROBLEM}
+        numbers = {"below": self.clusters.below, "hidden": self.clusters.hidden, "temperature": self.temperature}
+        return {"n_labeled": self.n_labeled, **numbers}
 
     @staticmethod
     def of(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> JointAnswer:
         """The inverse of `tensors` and `about`; raises ValueError if shapes or values are inconsistent."""
-        # absent in runs of older versions
-        about = {"k_width": USUAL_WIDTH, "hidden": 0.0, "is_trained": True, **about}
-        tensors = {"vote": np.ones(len(tensors["category"]), dtype=np.float32), **tensors}
         _expect_consistent(tensors, about)
         frozen, tuned = (
             PrincipalView(tensors[f"{name} center"], tensors[f"{name} directions"]) for name in ("frozen", "tuned")
         )
-        of_problem: dict[str, Any] = {name: kind(about[name]) for name, kind in OF_PROBLEM.items()}
         return JointAnswer(
             Space(frozen, (tuned,)),
             tensors["anchors"].astype(np.float32),
             tensors["category"].astype(np.int64),
             tensors["vote"],
-            tensors["members"].astype(np.int64),
-            (tensors["tuned centroids"], tensors["frozen centroids"]),
-            CategoryShapes(tensors["inner"], tensors["outer"], tensors["size"], **of_problem),
+            CategoryShapes(tensors["size"], tensors["repeated"], float(about["below"]), float(about["hidden"])),
             int(about["n_labeled"]),
             tensors["similarity"],
             float(about["temperature"]),
@@ -216,20 +190,16 @@ class JointAnswer:
 
     def assign(self, inputs: Inputs) -> Assignment:
         """Assign other images of the same training: the nearest category mean and the nearest anchors vote."""
-        parts = self.space.parts(inputs)
-        z = np.concatenate(parts, axis=1)
+        z = np.concatenate(self.space.parts(inputs), axis=1)
         near = nearest_rows(z, self.anchors, N_NEIGHBORS)
         one_hot = np.eye(len(self.clusters.size), dtype=np.float32)
         votes = (1 - NEIGHBOR_SHARE) * one_hot[nearest_mean(z, self._category_means)]
         rows = np.repeat(np.arange(len(z)), near.rows.shape[1])
         np.add.at(votes, (rows, self.category[near.rows].ravel()), (NEIGHBOR_SHARE * near.weight).ravel())
         category = votes.argmax(axis=1)
-        clusters = [inputs.probability[0].argmax(axis=1)]
-        clusters += [nearest_mean(part, centroids) for part, centroids in zip(parts, self.centroids, strict=False)]
         alike = share_alike(category, near, self.category)
         vote = np.sum(near.weight * (self.category[near.rows] == category[:, None]) * self.vote[near.rows], axis=1)
-        members = [[each] for each in zip(self._tables, clusters, strict=True)]
-        return Assignment(category, evidence(category, alike, vote, members, self.clusters), near.similarity)
+        return Assignment(category, evidence(category, alike, vote, self.clusters), near.similarity)
 
 
 def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> None:
@@ -237,19 +207,16 @@ def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, int | f
     n_categories, n_anchors = len(tensors["size"]), len(tensors["anchors"])
     kept = {name: tensors[f"{name} directions"].shape[-1] for name in ("tuned", "frozen")}
     checks = (
-        tensors["category"].shape == (n_anchors,),
-        tensors["members"].shape == (len(MEMBERS), n_anchors),
-        tensors["vote"].shape == (n_anchors,) and bool(np.all((tensors["vote"] >= 0) & (tensors["vote"] <= 1))),
-        all(tensors[name].min(initial=0) >= 0 for name in ("category", "members", "size", "inner")),
+        tensors["category"].shape == tensors["vote"].shape == (n_anchors,),
+        all(tensors[name].min(initial=0) >= 0 for name in ("category", "vote", "size", "repeated")),
+        all(tensors[name].max(initial=0) <= 1 for name in ("vote", "repeated")),
         tensors["category"].max(initial=0) < n_categories,
-        tensors["inner"].shape == tensors["outer"].shape == tensors["size"].shape == (n_categories,),
+        tensors["size"].shape == tensors["repeated"].shape == (n_categories,),
         tensors["anchors"].ndim == 2 and tensors["anchors"].shape[1] >= sum(kept.values()),
-        all(tensors[f"{name} centroids"].shape[1:] == (n,) for name, n in kept.items()),
         all(tensors[f"{name} directions"].shape == (*tensors[f"{name} center"].shape, n) for name, n in kept.items()),
         tensors["similarity"].ndim == 1 and len(tensors["similarity"]) > 0,
         0 <= about["n_labeled"] <= n_anchors,
-        0 <= about["n_known"] <= n_categories,
-        np.isfinite([about["below"], about["k_width"], about["hidden"]]).all() and 0 < about["temperature"] < np.inf,
+        np.isfinite([about["below"], about["hidden"]]).all() and 0 < about["temperature"] < np.inf,
     )
     if not all(checks):
         raise ValueError("the arrays of the joint answer do not belong together")
@@ -269,10 +236,8 @@ def joint_answer(
     temperature: float,
     reference: int = 0,
     below: float = 0.0,
-    k_width: float = USUAL_WIDTH,
-    is_trained: bool = True,
-) -> tuple[JointAnswer, Assignment]:
-    """The answer for new images, and the categories of the target, known classes first.
+) -> tuple[JointAnswer, Assignment, OtherClusterings]:
+    """The answer for new images, the categories of the target (known classes first), and other clusterings of it.
 
     Parameters:
         labels: the known class of each labeled image, numbered from 0 without gaps.
@@ -280,8 +245,7 @@ def joint_answer(
         given: the known class that a person gave each target image, -1 for most.
         temperature: of the probabilities of the reference.
         reference: the training that new images are assigned by.
-        below, k_width: how uncertain K is, see `evidence.NAMES`.
-        is_trained: False if features after training are those before it.
+        below: how far K is below its estimate, see `evidence.NAMES`.
     """
     n_known, n_target = int(labels.max(initial=-1)) + 1, len(given)
     rows = evenly_spaced(n_target, min(n_target, MOST_ANCHORS))
@@ -289,14 +253,16 @@ def joint_answer(
     fixed = np.concatenate([labels, given[rows]])
     space = Space.of(inputs)
     parts = space.parts(inputs)
-    votes, inner, outer, near = ensemble(parts, fixed, n_categories)
+    votes, inner, near = ensemble(parts, fixed, n_categories)
     category = most_votes(votes, n_known)
     vote = votes[np.arange(len(votes)), category]
-    by_method = [each.argmax(axis=1) for each in inputs.probability]
+    target = slice(len(labels), None)
     by_clusters = [clustered(part, fixed, n_categories)[0] for part in parts[:2]]
-    size = np.bincount(category[len(labels) :], minlength=n_categories)
+    members = np.stack([inputs.probability[reference].argmax(axis=1), *by_clusters])[:, target]
+    size = np.bincount(category[target], minlength=n_categories)
+    repeated = largest_overlap(category[target], members[-1], n_categories)
     hidden = hidden_class_shift(parts[1], fixed, len(labels), n_categories, N_NEIGHBORS, NEIGHBOR_SHARE)
-    clusters = CategoryShapes(inner, outer, size, n_known, below, k_width, hidden, is_trained)
+    clusters = CategoryShapes(size, repeated, below, hidden)
     one = space if len(space.tuned) == 1 else space.of_training(reference)
     one_parts = parts if one is space else one.parts(inputs.of_training(reference))
     answer = JointAnswer(
@@ -304,26 +270,20 @@ def joint_answer(
         anchors=np.concatenate(one_parts, axis=1),
         category=category,
         vote=vote,
-        members=np.stack([by_method[reference], *by_clusters]),
-        centroids=(means(one_parts[0], by_clusters[0]), means(one_parts[1], by_clusters[1])),
         clusters=clusters,
         n_labeled=len(labels),
-        similarity=quantiles(near.similarity[len(labels) :]),
+        similarity=quantiles(near.similarity[target]),
         temperature=temperature,
     )
-    target = slice(len(labels), None)
-    members = [
-        [(Member.of(category[target], each[target], n_categories, int(each.max()) + 1), each) for each in same]
-        for same in (by_method, by_clusters[:1], by_clusters[1:])
-    ]
-    columns = evidence(category, share_alike(category, near, category), vote, members, clusters)
+    columns = evidence(category, share_alike(category, near, category), vote, clusters)
     found = [Assignment(category[target], columns[target], near.similarity[target])]
-    others = np.setdiff1d(np.arange(n_target), rows)  # all target images that are not anchors
-    for at in range(0, len(others), BLOCK_ROWS):
-        found.append(answer.assign(target_at(others[at : at + BLOCK_ROWS]).of_training(reference)))
-    every, order = Assignment.concat(found), np.argsort(np.concatenate([rows, others]))
+    followers = np.setdiff1d(np.arange(n_target), rows)  # all target images that are not anchors
+    for at in range(0, len(followers), BLOCK_ROWS):
+        found.append(answer.assign(target_at(followers[at : at + BLOCK_ROWS]).of_training(reference)))
+    every, order = Assignment.concat(found), np.argsort(np.concatenate([rows, followers]))
+    others = OtherClusterings(rows, category[target], members, inner, n_known)
     category = np.where(given == UNLABELED, every.category[order], given)
-    return answer, Assignment(category, every.evidence[order], every.similarity[order])
+    return answer, Assignment(category, every.evidence[order], every.similarity[order]), others
 
 
 CALIBRATED_ON = "how far clusterings agree, by a model fitted on problems whose truth is known"
@@ -335,14 +295,14 @@ def join(
     pool: Float[Array, "labeled dim"],
     target: Float[Array, "target dim"],
     reference: int = 0,
-    **uncertainty: Any,
+    below: float = 0.0,
 ) -> Any:
     """Give the method of the `reference` the joint answer of all of them; its own is kept as `own_labels_`.
 
     Parameters:
         methods: after `fit` on the same images, each with another seed.
         pool, target: features before training, of all labeled images and of the target.
-        uncertainty: of K: `below` and `k_width` of `joint_answer`.
+        below: how far K is below its estimate, see `evidence.NAMES`.
     """
     method = methods[reference]
     places = _anchor_rows(method.class_labels_)
@@ -362,12 +322,18 @@ def join(
         np.asarray(pool[method.class_rows_[places]]), [each.class_features_[places] for each in methods]
     )
     given = np.where(method.is_given_, method.labels_, UNLABELED)
-    numbers = method.n_categories_, temperatures[reference], reference
-    is_trained = bool(method.trainings(method.config_))
-    answer, found = joint_answer(
-        labeled, method.class_labels_[places], target_at, given, *numbers, is_trained=is_trained, **uncertainty
+    answer, found, others = joint_answer(
+        labeled,
+        method.class_labels_[places],
+        target_at,
+        given,
+        method.n_categories_,
+        temperatures[reference],
+        reference,
+        below,
     )
     method.joint_, method.evidence_, method.own_labels_ = answer, found.evidence, method.labels_
+    method.other_clusterings_ = others
     method.labels_ = found.category
     method.confidence_ = np.where(method.is_given_, 1.0, probability_right(found.evidence)).astype(np.float32)
     method.calibrated_on_ = CALIBRATED_ON

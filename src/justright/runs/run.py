@@ -123,7 +123,7 @@ class Run:
         if self.processes.is_first:
             with self._timed("predict"):
                 if self.spec.answer == "joint":
-                    join(methods, pool.features, target.features, reference, **self._k_doubt(n_target))
+                    join(methods, pool.features, target.features, reference, self._below_estimate(n_target))
                 predictions = self._predict(method)
             with self._timed("check"):  # of the answer that was written
                 simple = self._check(method, pool, target)
@@ -230,16 +230,11 @@ class Run:
         self.estimate = dict(count["estimates"][name])
         return self.estimate
 
-    def _k_doubt(self, n_target: int) -> dict[str, float]:
-        """How far K, if given, is below the estimate, and how wide the interval of the estimate is; see `join`."""
-        if self.estimate is None:
-            return {}
-        doubt: dict[str, float] = {}
-        if self.spec.n_target is not None:
-            doubt["below"] = max(0.0, math.log(self.estimate["n_categories"] / n_target))
-        if (interval := self.estimate["interval"]) is not None:
-            doubt["k_width"] = math.log(interval[1] / interval[0])
-        return doubt
+    def _below_estimate(self, n_target: int) -> float:
+        """How far K, if given, is below its estimate, as a logarithm; otherwise 0."""
+        if self.estimate is None or self.spec.n_target is None:
+            return 0.0
+        return max(0.0, math.log(self.estimate["n_categories"] / n_target))
 
     def _learn(self, weight: np.ndarray, n_target: int, features: Sequence[np.ndarray]) -> tuple[Sequence[Any], int]:
         """Train the method with each seed; returns all of them and the position of the one that predicts."""
@@ -313,7 +308,7 @@ class Run:
             columns = dict(zip(NAMES, method.evidence_.T, strict=True)) | {"method cluster": method.own_labels_}
             write_parquet(pa.table({"id": predictions.index["id"], **columns}), self.out / "evidence.parquet")
             self.expected = expected_right(predictions.confidence[~predictions.is_given])
-            doubts = doubts_of(method.joint_, method.is_given_)
+            doubts = doubts_of(method.other_clusterings_, method.is_given_)
             self.folder.save_json(DOUBTS, doubts_json(predictions, doubts))
         elif method.calibrated_on_ == UNCALIBRATED:
             self.notes.append("without labeled images confidences are not calibrated: use them to compare images only")
