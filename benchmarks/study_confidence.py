@@ -1,12 +1,13 @@
 """Fit the coefficients of `probability_right` on problems whose truth is known.
 
-    python benchmarks/confidence_problems.py choose --photos FOLDER --runs RUNS
+    python benchmarks/confidence_problems.py choose --photos FOLDER --runs RUNS --draws 2
+    python benchmarks/confidence_problems.py choose --photos FOLDER --runs RUNS --draws 2 --k-times 0.7    # 1, 1.3
     python benchmarks/confidence_problems.py choose --photos FOLDER --features FEATURES
     python benchmarks/study_confidence.py RUNS/* --features FEATURES --lines lines.jsonl
 
 Two kinds of problems: finished runs, and problems that are drawn from stored features and clustered without training,
-which take a second each. A logistic regression is fitted to the evidence for every image; each run weighs as much as
-`RUN_WEIGHT` drawn problems. It prints the intercept and the coefficients, and compares the mean confidence of each run
+which take a second each. A logistic regression is fitted to the evidence for every image; a run weighs as much as
+`RUN_WEIGHT` drawn problems, or as `GIVEN_K_RUN_WEIGHT` if K was given. It prints the intercept and the coefficients, and compares the mean confidence of each run
 with its accuracy: with the coefficients of the package, and with coefficients that were fitted without the source of
 the run (cub200-even_3 is of the source cub200-even).
 """
@@ -38,7 +39,8 @@ from justright.utils.types import UNLABELED
 
 STRENGTH = 0.001  # C of scikit-learn, for standardized columns
 IMAGES_PER_PROBLEM = 300  # every problem counts as so many images
-RUN_WEIGHT, OTHER_K_WEIGHT = 20.0, 0.5  # as multiples of a drawn problem with the estimated K
+# as multiples of a drawn problem with the estimated K
+RUN_WEIGHT, GIVEN_K_RUN_WEIGHT, OTHER_K_WEIGHT = 20.0, 5.0, 0.5
 N_AXES = 384  # of stored features
 TEMPERATURE = 0.1
 TIMES_K = (0.7, 1.0, 1.3)  # K that a user gives, as a multiple of the true one; one of them for each drawn problem
@@ -78,7 +80,8 @@ def known_run(folder: Path) -> Known:
     assert run.truth_file is not None, f"{folder} has no truth"
     judged, table = run.judged(run.truth_file), read_parquet(folder / "evidence.parquet")
     evidence = np.stack([table[name].to_numpy() for name in NAMES], axis=1)[~judged.is_given]
-    return Known(folder.name, evidence, right(judged.y_true, judged.y_pred), RUN_WEIGHT)
+    weight = GIVEN_K_RUN_WEIGHT if run.about["k_source"] == "given" else RUN_WEIGHT
+    return Known(folder.name, evidence, right(judged.y_true, judged.y_pred), weight)
 
 
 def drawn_problems(file: Path, n_draws: int) -> Iterator[Known]:
