@@ -7,9 +7,9 @@
 
 Two kinds of problems: finished runs, and problems that are drawn from stored features and clustered without training,
 which take a second each. A logistic regression is fitted to the evidence for every image; a run weighs as much as
-`RUN_WEIGHT` drawn problems, or as `GIVEN_K_RUN_WEIGHT` if K was given. It prints the intercept and the coefficients, and compares the mean confidence of each run
-with its accuracy: with the coefficients of the package, and with coefficients that were fitted without the source of
-the run (cub200-even_3 is of the source cub200-even).
+`RUN_WEIGHT` drawn problems, or as `GIVEN_K_RUN_WEIGHT` if K was given. It prints the intercept and the coefficients,
+and compares the mean confidence of each run with its accuracy: with the coefficients of the package, and with
+coefficients that were fitted without the source of the run (cub200-even_3 is of the source cub200-even).
 """
 
 from __future__ import annotations
