@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from justright.discovery import ensemble, joint
-from justright.discovery.evidence import NAMES, USUAL_WIDTH, probability_right
+from justright.discovery.evidence import NAMES, probability_right
 from justright.discovery.joint import METHOD_WEIGHT, Inputs, JointAnswer, Space, joint_answer, probabilities
 
 N_CLASSES, N_KNOWN, DIM = 12, 6, 24
@@ -114,14 +114,6 @@ def test_saved_answer_gives_the_same_categories():
     again, before = JointAnswer.of(answer.tensors(), answer.about()).assign(more), answer.assign(more)
     assert np.mean(again.category == before.category) > 0.99  # anchors are kept in half precision
     np.testing.assert_allclose(again.evidence, before.evidence, atol=0.05)
-
-
-def test_answers_of_older_versions_have_the_usual_width():
-    about = answered()[2].about()
-    del about["k_width"]
-    del about["hidden"], about["is_trained"]
-    clusters = JointAnswer.of(answered()[2].tensors(), about).clusters
-    assert (clusters.k_width, clusters.hidden, clusters.is_trained) == (USUAL_WIDTH, 0.0, True)
 
 
 def test_inconsistent_arrays_are_rejected():

@@ -18,9 +18,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
-from justright.clustering.principal import in_directions, principal_directions
+from justright.clustering.principal import BLOCK_ROWS, in_directions, principal_directions
 from justright.clustering.spreading import nearest_rows, share_alike
-from justright.discovery.assigner import BLOCK_ROWS, below_quantile, quantiles
 from justright.discovery.ensemble import (
     N_NEIGHBORS,
     NEIGHBOR_SHARE,
@@ -41,8 +40,7 @@ from justright.discovery.evidence import (
 )
 from justright.discovery.hidden import hidden_class_shift
 from justright.discovery.predictions import UNCALIBRATED
-from justright.geometry import unit_rows
-from justright.geometry.rows import evenly_spaced
+from justright.geometry import below_quantile, evenly_spaced, quantiles, unit_rows
 from justright.utils.types import UNLABELED, Array, Mask
 
 N_DIRECTIONS = 256
@@ -146,9 +144,9 @@ class JointAnswer:
     def _tables(self) -> list[Member]:
         """How the clusters of each member overlap with the categories, over anchors of the target."""
         n_categories = len(self.clusters.size)
-        numbers = n_categories, max(n_categories, int(self.members.max(initial=0)) + 1)
+        n_clusters = max(n_categories, int(self.members.max(initial=0)) + 1)
         target = slice(self.n_labeled, None)
-        return [Member.of(self.category[target], each[target], *numbers) for each in self.members]
+        return [Member.of(self.category[target], each[target], n_categories, n_clusters) for each in self.members]
 
     @cached_property
     def _category_means(self) -> Float[Array, "categories joint"]:
@@ -162,12 +160,12 @@ class JointAnswer:
         scores: Callable[[Float[Array, "images dim"]], Float[Array, "images categories"]],
     ) -> Assignment:
         """Assign new images by their features before and after training; `scores` gives the method's scores."""
-        found = []
-        for at in range(0, max(1, len(tuned)), BLOCK_ROWS):
-            rows = slice(at, at + BLOCK_ROWS)
+        blocks = []
+        for start in range(0, max(1, len(tuned)), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
             probability = probabilities(scores(tuned[rows]), self.temperature)
-            found.append(self.assign(Inputs(frozen[rows], [tuned[rows]], [probability])))
-        return Assignment.concat(found)
+            blocks.append(self.assign(Inputs(frozen[rows], [tuned[rows]], [probability])))
+        return Assignment.concat(blocks)
 
     def is_neither(self, similarity: Float[Array, " images"], level: float) -> Mask:
         """Whether an image is less similar to the anchors than all but a share `level` of the target's images are."""
@@ -175,15 +173,24 @@ class JointAnswer:
 
     def tensors(self) -> dict[str, Array]:
         """All arrays, by name; the largest in half precision."""
-        views = {"frozen": self.space.frozen, "tuned": self.space.tuned[0]}
-        kept = {
-            f"{name} {part}": getattr(view, part) for name, view in views.items() for part in ("center", "directions")
+        frozen, tuned = self.space.frozen, self.space.tuned[0]
+        tuned_centroids, frozen_centroids = self.centroids
+        return {
+            "frozen center": frozen.center,
+            "frozen directions": frozen.directions,
+            "tuned center": tuned.center,
+            "tuned directions": tuned.directions,
+            "tuned centroids": tuned_centroids,
+            "frozen centroids": frozen_centroids,
+            "anchors": self.anchors.astype(np.float16),
+            "similarity": self.similarity,
+            "category": self.category.astype(np.int32),
+            "members": self.members.astype(np.int32),
+            "vote": self.vote.astype(np.float32),
+            "inner": self.clusters.inner,
+            "outer": self.clusters.outer,
+            "size": self.clusters.size,
         }
-        kept |= {f"{name} centroids": means for name, means in zip(("tuned", "frozen"), self.centroids, strict=True)}
-        kept |= {"anchors": self.anchors.astype(np.float16), "similarity": self.similarity}
-        kept |= {"category": self.category.astype(np.int32), "members": self.members.astype(np.int32)}
-        kept |= {"vote": self.vote.astype(np.float32)}
-        return kept | {name: getattr(self.clusters, name) for name in ("inner", "outer", "size")}
 
     def about(self) -> dict[str, int | float]:
         """All other values."""
@@ -193,25 +200,22 @@ class JointAnswer:
     @staticmethod
     def of(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> JointAnswer:
         """The inverse of `tensors` and `about`; raises ValueError if shapes or values are inconsistent."""
-        # absent in runs of older versions
-        about = {"k_width": USUAL_WIDTH, "hidden": 0.0, "is_trained": True, **about}
-        tensors = {"vote": np.ones(len(tensors["category"]), dtype=np.float32), **tensors}
         _expect_consistent(tensors, about)
         frozen, tuned = (
             PrincipalView(tensors[f"{name} center"], tensors[f"{name} directions"]) for name in ("frozen", "tuned")
         )
         of_problem: dict[str, Any] = {name: kind(about[name]) for name, kind in OF_PROBLEM.items()}
         return JointAnswer(
-            Space(frozen, (tuned,)),
-            tensors["anchors"].astype(np.float32),
-            tensors["category"].astype(np.int64),
-            tensors["vote"],
-            tensors["members"].astype(np.int64),
-            (tensors["tuned centroids"], tensors["frozen centroids"]),
-            CategoryShapes(tensors["inner"], tensors["outer"], tensors["size"], **of_problem),
-            int(about["n_labeled"]),
-            tensors["similarity"],
-            float(about["temperature"]),
+            space=Space(frozen, (tuned,)),
+            anchors=tensors["anchors"].astype(np.float32),
+            category=tensors["category"].astype(np.int64),
+            vote=tensors["vote"],
+            members=tensors["members"].astype(np.int64),
+            centroids=(tensors["tuned centroids"], tensors["frozen centroids"]),
+            clusters=CategoryShapes(tensors["inner"], tensors["outer"], tensors["size"], **of_problem),
+            n_labeled=int(about["n_labeled"]),
+            similarity=tensors["similarity"],
+            temperature=float(about["temperature"]),
         )
 
     def assign(self, inputs: Inputs) -> Assignment:
@@ -283,45 +287,51 @@ def joint_answer(
         below, k_width: how uncertain K is, see `evidence.NAMES`.
         is_trained: False if features after training are those before it.
     """
-    n_known, n_target = int(labels.max(initial=-1)) + 1, len(given)
+    n_labeled, n_target = len(labels), len(given)
+    n_known = int(labels.max(initial=-1)) + 1
+    of_target = slice(n_labeled, None)  # anchors are labeled images, then images of the target
     rows = evenly_spaced(n_target, min(n_target, MOST_ANCHORS))
     inputs = labeled + target_at(rows)
     fixed = np.concatenate([labels, given[rows]])
     space = Space.of(inputs)
-    parts = space.parts(inputs)
+    tuned, frozen, _ = parts = space.parts(inputs)
     votes, inner, outer, near = ensemble(parts, fixed, n_categories)
     category = most_votes(votes, n_known)
     vote = votes[np.arange(len(votes)), category]
+
     by_method = [each.argmax(axis=1) for each in inputs.probability]
-    by_clusters = [clustered(part, fixed, n_categories)[0] for part in parts[:2]]
-    size = np.bincount(category[len(labels) :], minlength=n_categories)
-    hidden = hidden_class_shift(parts[1], fixed, len(labels), n_categories, N_NEIGHBORS, NEIGHBOR_SHARE)
-    clusters = CategoryShapes(inner, outer, size, n_known, below, k_width, hidden, is_trained)
-    one = space if len(space.tuned) == 1 else space.of_training(reference)
-    one_parts = parts if one is space else one.parts(inputs.of_training(reference))
+    by_tuned, by_frozen = (clustered(part, fixed, n_categories)[0] for part in (tuned, frozen))
+    size = np.bincount(category[of_target], minlength=n_categories)
+    hidden = hidden_class_shift(frozen, fixed, n_labeled, n_categories, N_NEIGHBORS, NEIGHBOR_SHARE)
+    shapes = CategoryShapes(inner, outer, size, n_known, below, k_width, hidden, is_trained)
+    members = [
+        [(Member.of(category[of_target], each[of_target], n_categories, int(each.max()) + 1), each) for each in same]
+        for same in (by_method, [by_tuned], [by_frozen])
+    ]
+    columns = evidence(category, share_alike(category, near, category), vote, members, shapes)
+    of_anchors = Assignment(category[of_target], columns[of_target], near.similarity[of_target])
+
+    if len(space.tuned) > 1:
+        space = space.of_training(reference)
+        parts = space.parts(inputs.of_training(reference))
     answer = JointAnswer(
-        space=one,
-        anchors=np.concatenate(one_parts, axis=1),
+        space=space,
+        anchors=np.concatenate(parts, axis=1),
         category=category,
         vote=vote,
-        members=np.stack([by_method[reference], *by_clusters]),
-        centroids=(means(one_parts[0], by_clusters[0]), means(one_parts[1], by_clusters[1])),
-        clusters=clusters,
-        n_labeled=len(labels),
-        similarity=quantiles(near.similarity[len(labels) :]),
+        members=np.stack([by_method[reference], by_tuned, by_frozen]),
+        centroids=(means(parts[0], by_tuned), means(parts[1], by_frozen)),
+        clusters=shapes,
+        n_labeled=n_labeled,
+        similarity=quantiles(of_anchors.similarity),
         temperature=temperature,
     )
-    target = slice(len(labels), None)
-    members = [
-        [(Member.of(category[target], each[target], n_categories, int(each.max()) + 1), each) for each in same]
-        for same in (by_method, by_clusters[:1], by_clusters[1:])
-    ]
-    columns = evidence(category, share_alike(category, near, category), vote, members, clusters)
-    found = [Assignment(category[target], columns[target], near.similarity[target])]
-    others = np.setdiff1d(np.arange(n_target), rows)  # all target images that are not anchors
-    for at in range(0, len(others), BLOCK_ROWS):
-        found.append(answer.assign(target_at(others[at : at + BLOCK_ROWS]).of_training(reference)))
-    every, order = Assignment.concat(found), np.argsort(np.concatenate([rows, others]))
+
+    others = np.setdiff1d(np.arange(n_target), rows)  # target images that are no anchors
+    blocks = [others[start : start + BLOCK_ROWS] for start in range(0, len(others), BLOCK_ROWS)]
+    of_others = [answer.assign(target_at(block).of_training(reference)) for block in blocks]
+    every = Assignment.concat([of_anchors, *of_others])
+    order = np.argsort(np.concatenate([rows, others]))
     category = np.where(given == UNLABELED, every.category[order], given)
     return answer, Assignment(category, every.evidence[order], every.similarity[order])
 
@@ -358,18 +368,22 @@ def join(
     def target_at(rows: Int[Array, " rows"]) -> Inputs:
         return inputs_of(np.asarray(target[rows]), [each.features_[rows] for each in methods])
 
-    labeled = inputs_of(
-        np.asarray(pool[method.class_rows_[places]]), [each.class_features_[places] for each in methods]
+    labeled_rows = method.class_rows_[places]
+    labeled = inputs_of(np.asarray(pool[labeled_rows]), [each.class_features_[places] for each in methods])
+    method.joint_, assignment = joint_answer(
+        labeled,
+        labels=method.class_labels_[places],
+        target_at=target_at,
+        given=np.where(method.is_given_, method.labels_, UNLABELED),
+        n_categories=method.n_categories_,
+        temperature=temperatures[reference],
+        reference=reference,
+        is_trained=bool(method.trainings(method.config_)),
+        **uncertainty,
     )
-    given = np.where(method.is_given_, method.labels_, UNLABELED)
-    numbers = method.n_categories_, temperatures[reference], reference
-    is_trained = bool(method.trainings(method.config_))
-    answer, found = joint_answer(
-        labeled, method.class_labels_[places], target_at, given, *numbers, is_trained=is_trained, **uncertainty
-    )
-    method.joint_, method.evidence_, method.own_labels_ = answer, found.evidence, method.labels_
-    method.labels_ = found.category
-    method.confidence_ = np.where(method.is_given_, 1.0, probability_right(found.evidence)).astype(np.float32)
+    method.own_labels_ = method.labels_
+    method.labels_, method.evidence_ = assignment.category, assignment.evidence
+    method.confidence_ = np.where(method.is_given_, 1.0, probability_right(assignment.evidence)).astype(np.float32)
     method.calibrated_on_ = CALIBRATED_ON
     return method
 

@@ -143,9 +143,7 @@ class Predictions:
             if len(cluster) and not (cluster.min() >= 0 and cluster.max() < len(categories)):
                 raise ValueError("a cluster without a category")
             is_neither = pc.equal(table["kind"].cast(pa.string()), NEITHER).to_numpy()
-            is_given = np.zeros(len(cluster), dtype=bool)
-            if "source" in table.column_names:  # runs of earlier versions have none
-                is_given = pc.equal(table["source"].cast(pa.string()), SOURCES[1]).to_numpy()
+            is_given = pc.equal(table["source"].cast(pa.string()), SOURCES[1]).to_numpy()
             index = table.select(["id", "dataset", "path"]).replace_schema_metadata()
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise DataError(
