@@ -7,7 +7,7 @@ import pytest
 from tests.clustering.blobs import blobs
 
 from justright.clustering import SemiSupKMeans
-from justright.clustering.hierarchy import hierarchy, level_sizes, within_room
+from justright.clustering.hierarchy import hierarchy, level_sizes, within_capacity
 
 
 @pytest.mark.parametrize(
@@ -107,5 +107,5 @@ def test_with_a_capacity_no_cluster_takes_more_than_its_share():
 
 def test_whoever_is_nearest_chooses_first():
     distance = np.array([[1.0, 5.0], [2.0, 3.0], [0.5, 9.0]])
-    assert within_room(distance, np.array([1, 2])).tolist() == [1, 1, 0]
-    assert within_room(distance, np.array([3, 0])).tolist() == [0, 0, 0]
+    assert within_capacity(distance, np.array([1, 2])).tolist() == [1, 1, 0]
+    assert within_capacity(distance, np.array([3, 0])).tolist() == [0, 0, 0]

@@ -77,20 +77,24 @@ def _clusters(
     kmeans = SemiSupKMeans(n_clusters, n_init=1, seed=seed, normalize=False).fit(x, given)
     clusters, centroids = np.array(kmeans.labels_), np.asarray(kmeans.centroids_)
     if is_capped:
-        free = given == UNLABELED
+        is_free = given == UNLABELED
         share = -(-len(x) // n_clusters)
-        room = np.maximum(share - np.bincount(given[~free], minlength=n_clusters), 0)
-        clusters[free] = within_room(scores(x[free], centroids), room)
+        capacity = np.maximum(share - np.bincount(given[~is_free], minlength=n_clusters), 0)
+        clusters[is_free] = within_capacity(scores(x[is_free], centroids), capacity)
     return clusters, centroids
 
 
-def within_room(distance: Float[Array, "images clusters"], room: Int[Array, " clusters"]) -> Int[Array, " images"]:
+def within_capacity(
+    distance: Float[Array, "images clusters"], capacity: Int[Array, " clusters"]
+) -> Int[Array, " images"]:
     """The nearest cluster with capacity left for each image; images closest to a cluster choose first."""
-    room, cluster = room.copy(), np.zeros(len(distance), dtype=np.int64)
-    preferred = distance.argsort(axis=1, kind="stable")
+    left = capacity.copy()
+    cluster = np.zeros(len(distance), dtype=np.int64)
+    nearest_first = distance.argsort(axis=1, kind="stable")
     for image in distance.min(axis=1).argsort(kind="stable"):
-        cluster[image] = preferred[image, np.argmax(room[preferred[image]] > 0)]
-        room[cluster[image]] -= 1
+        has_place = left[nearest_first[image]] > 0
+        cluster[image] = nearest_first[image, has_place.argmax()]
+        left[cluster[image]] -= 1
     return cluster
 
 

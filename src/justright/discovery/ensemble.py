@@ -79,14 +79,15 @@ def clustered(
     free = np.flatnonzero(fixed == UNLABELED)
     chosen = free[evenly_spaced(len(free), min(len(free), max(MOST_ROWS, n_clusters)))]
     kept = np.sort(np.concatenate([np.flatnonzero(fixed != UNLABELED), chosen]))
-    found = constrained_ward(z[kept], fixed[kept], n_clusters)
+    ward = constrained_ward(z[kept], fixed[kept], n_clusters)
     labels = np.empty(len(z), dtype=np.int64)
-    labels[kept] = found.labels
+    labels[kept] = ward.labels
     if len(kept) < len(z):
         others = np.setdiff1d(np.arange(len(z)), kept)
-        labels[others] = nearest_mean(z[others], means(z[kept], found.labels))
+        labels[others] = nearest_mean(z[others], means(z[kept], ward.labels))
     inner, outer = np.zeros(n_clusters), np.full(n_clusters, np.inf)  # with fewer images some clusters are empty
-    inner[: len(found.inner)], outer[: len(found.outer)] = found.inner, found.outer
+    inner[: len(ward.inner)] = ward.inner
+    outer[: len(ward.outer)] = ward.outer
     return labels, inner, outer
 
 

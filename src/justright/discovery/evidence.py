@@ -93,13 +93,15 @@ class CategoryShapes:
 
     def columns(self, category: Int[Array, " images"]) -> list[Float[Array, " images"]]:
         """All columns of `NAMES` from inner on, of each image."""
-        outer = np.log(np.clip(self.outer, 1 / MOST_OUTER, MOST_OUTER))
-        large = np.maximum(np.log((self.size + 1) / (self.size.mean() + 1)), 0)
-        is_new = np.arange(len(self.size)) >= self.n_known
-        values = self.below, min(self.k_width, MOST_WIDTH), self.hidden, not self.is_trained
-        of_problem = np.repeat(np.array(values, dtype=np.float64)[:, None], len(self.size), axis=1)
-        columns = (np.sqrt(self.inner), outer, large, is_new, *of_problem)
-        return [column[category].astype(np.float32) for column in columns]
+        of_category = [
+            np.sqrt(self.inner),
+            np.log(np.clip(self.outer, 1 / MOST_OUTER, MOST_OUTER)),
+            np.maximum(np.log((self.size + 1) / (self.size.mean() + 1)), 0),
+            np.arange(len(self.size)) >= self.n_known,
+        ]
+        of_problem = [self.below, min(self.k_width, MOST_WIDTH), self.hidden, not self.is_trained]
+        columns = [column[category].astype(np.float32) for column in of_category]
+        return columns + [np.full(len(category), value, dtype=np.float32) for value in of_problem]
 
 
 def evidence(
@@ -150,8 +152,8 @@ LEAST, MOST = 0.02, 0.99  # limits of the confidence
 def probability_right(evidence: Float[Array, "images columns"]) -> Float[Array, " images"]:
     """1 / (1 + exp(-(b_0 + sum_j b_j e_j))), a logistic regression on the columns of `NAMES`."""
     weight = np.array([COEFFICIENTS[name] for name in NAMES])
-    found = expit(INTERCEPT + evidence.astype(np.float64) @ weight)
-    return np.clip(found, LEAST, MOST).astype(np.float32)
+    probability = expit(INTERCEPT + evidence.astype(np.float64) @ weight)
+    return np.clip(probability, LEAST, MOST).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,9 @@ def expected_right(confidence: Float[Array, " images"]) -> ExpectedRight:
     s is the `COMMON_ERROR`, which does not shrink with the number of images.
     """
     p, n = confidence.astype(np.float64), len(confidence)
-    total, spread = p.sum(), math.sqrt(float(np.sum(p * (1 - p))) + (COMMON_ERROR * n) ** 2)
+    total = p.sum()
+    spread = math.sqrt(float(np.sum(p * (1 - p))) + (COMMON_ERROR * n) ** 2)
     half = NormalDist().inv_cdf((1 + LEVEL) / 2) * spread
-    low, high = max(0, math.floor(total - half)), min(n, math.ceil(total + half))
-    return ExpectedRight(n, round(total), low, high)
+    return ExpectedRight(
+        n, expected=round(total), low=max(0, math.floor(total - half)), high=min(n, math.ceil(total + half))
+    )
