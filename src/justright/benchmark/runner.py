@@ -209,7 +209,7 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
         if number == 0:
             first = specs[0]
             backbone = load_backbone(first.backbone, first.checkpoint, first.device, first.img_size)
-        banks = dict[tuple[str, int], tuple[float, int]]()
+        banks = dict[tuple[str, int], tuple[float, int]]()  # seconds and bytes of each, which runs share
         for spec in specs:
             work = Work.of(problem, spec)
             plan = CostPlan(work, spec, backbone)
@@ -222,6 +222,7 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
             for n_views, file in zip(plan.stored_views().values(), files, strict=True):
                 banks[file.what, view_seed] = n_views * work.n_images * plan.rates.view, file.n_bytes
         n_runs += len(runs)
-        seconds += work.n_images * plan.rates.extract + sum(bank[0] for bank in banks.values())
-        n_bytes += work.n_images * backbone.dim * 4 + sum(bank[1] for bank in banks.values())
-    return SuiteCosts(n_runs, seconds / max(1, min(n_jobs, len(process_parts(todo, n_jobs)))), n_bytes)
+        seconds += work.n_images * plan.rates.extract + sum(of_bank for of_bank, _ in banks.values())
+        n_bytes += work.n_images * backbone.dim * 4 + sum(of_bank for _, of_bank in banks.values())
+    n_parallel = max(1, min(n_jobs, len(process_parts(todo, n_jobs))))
+    return SuiteCosts(n_runs, seconds / n_parallel, n_bytes)

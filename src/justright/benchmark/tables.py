@@ -59,8 +59,10 @@ def problem_tables(rows: Sequence[Record]) -> list[TextTable]:
 
 def _problem_cells(row: Record) -> tuple[str, ...]:
     scores = ["" if row[group] is None else mean_text(row[group], row[f"{group} spread"]) for group in GROUPS]
-    counts = [row[name] for name in ("categories in use", "categories")]
-    used = "" if counts[0] is None else " of ".join(f"{count:.1f}".removesuffix(".0") for count in counts)
+    used = ""
+    if row["categories in use"] is not None:
+        counts = [f"{row[name]:.1f}".removesuffix(".0") for name in ("categories in use", "categories")]
+        used = " of ".join(counts)
     return (row["setting"], str(row["runs"]), *scores, used)
 
 
