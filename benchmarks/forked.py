@@ -74,13 +74,13 @@ class Forked:
         self.moments = os.fdopen(moments[0], "rb", buffering=0)  # what is read ahead, `select` would not see
 
     def wait_for(self, moment: str) -> float | None:
-        """When the process told of this moment; None if it ended before."""
+        """When the process reached this moment; None if it ended before."""
         until = time.monotonic() + SECONDS
         while select.select([self.moments], [], [], max(0, until - time.monotonic()))[0]:
-            said = self.moments.readline()
-            if not said:
+            line = self.moments.readline()
+            if not line:
                 return None
-            if said == f"{moment}\n".encode():
+            if line == f"{moment}\n".encode():
                 return time.monotonic()
         return None
 
@@ -90,11 +90,11 @@ class Forked:
 
     def end(self) -> Ended:
         """Wait for its end."""
-        said = self.out.read(), self.err.read()  # what is printed to both is short
+        out, err = self.out.read(), self.err.read()  # what is printed to both is short
         code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         for each in (self.out, self.err, self.moments):
             each.close()
-        return Ended(code, *said)
+        return Ended(code, out, err)
 
 
 def _be(words: list[str], prepare: Callable[..., None] | None, tell: Callable[[str], None]) -> None:

@@ -127,8 +127,8 @@ class Soak:
         found = stage.results(folder, ended)
         if stage.fits(found):
             return AGAIN if LOUD.search(ended.err) else IDENTICAL, ""
-        said = ended.err + " ".join(part.decode(errors="replace") for part in found.values() if stage.shows_parts)
-        if stage.shows_parts and any(_is_named(name, said) for name in names):
+        shown = ended.err + " ".join(part.decode(errors="replace") for part in found.values() if stage.shows_parts)
+        if stage.shows_parts and any(_is_named(name, shown) for name in names):
             return REFUSED, ""
         other = sorted(name for name in {*found, *stage.expected} if found.get(name) != stage.expected.get(name))
         return WRONG, f"damaged {names}, then another {', '.join(other)}, without a word: {ended.err[-300:]!r}"

@@ -95,33 +95,33 @@ class ReviewStage(Stage):
 
     def _finish(self, folder: Path, limit: int | None, n_more: int) -> Ended:
         with ReviewServer(folder, limit) as server:
-            said = self._look(server, n_more) if server.url else ""
-        if said or not server.url:
-            return Ended(1, "", said + server.ended.err)
+            problem = self._look(server, n_more) if server.url else ""
+        if problem or not server.url:
+            return Ended(1, "", problem + server.ended.err)
         ended = start(folder, self.words, limit).end()
         return Ended(ended.code, ended.out, server.ended.err + ended.err)
 
     def _look(self, server: ReviewServer, n_more: int) -> str:
         """Some more actions and a look at the pages; what was refused, or nothing."""
-        if said := self._act(server, n_more):
-            return said
+        if problem := self._act(server, n_more):
+            return problem
         answers = {page: server.answer(page.format(self.clusters[0])) for page in PAGES}
         self.pages = {page: body for page, (_, body) in answers.items()}
         return " ".join(body.decode() for status, body in answers.values() if status != 200)
 
     def _act(self, server: ReviewServer, n: int) -> str:
         """Send the next actions; what one was refused with, or nothing."""
-        status, said = server.answer("status")
+        status, body = server.answer("status")
         if status != 200:
-            return said.decode()
-        n_there = int(json.loads(said)["seq"])
+            return body.decode()
+        n_there = int(json.loads(body)["seq"])
         if not self.n_answered <= n_there <= self.n_asked:
             return f"Traceback: {n_there} actions are there, {self.n_answered} to {self.n_asked} should be"
         self.n_answered = self.n_asked = n_there
         for _ in range(min(n, len(ACTIONS) - self.n_asked)):
-            status, said = server.answer("act", self._next())
+            status, body = server.answer("act", self._next())
             if status != 200:
-                return said.decode()
+                return body.decode()
             self.n_answered += 1
         return ""
 
@@ -146,8 +146,8 @@ class ReviewStage(Stage):
         with ReviewServer(folder) as server:
             self.clusters = sorted(each["cluster"] for each in json.loads(server.answer("clusters")[1])["clusters"])
             for n in range(len(ACTIONS) + 1):
-                said, ended = self._look(server, n_more=int(n > 0)), start(folder, self.words).end()
-                assert (said, ended.code) == ("", 0), (said, ended)
+                problem, ended = self._look(server, n_more=int(n > 0)), start(folder, self.words).end()
+                assert (problem, ended.code) == ("", 0), (problem, ended)
                 self.after.append(self.results(folder, ended))
         self.clear(folder)
         self._finish(folder, None, N_PREPARED)

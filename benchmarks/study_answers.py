@@ -219,9 +219,9 @@ def table_of(line: Line) -> str:
         shares = " | ".join(_cell(each[value]) for value in ("accuracy", "confidence", "error"))
         rows.append(f"| {name} | {each['n']:,} | {shares} | {_cell(each['auc'], 3)} |")
     if interval := line["interval"]:
-        said = "holds" if interval["holds"] else "does not hold"
+        verb = "holds" if interval["holds"] else "does not hold"
         rows += ["", "Expected right: {low:,} to {high:,} of {n:,}".format(**interval)]
-        rows[-1] += f", which {said} the {interval['right']:,.0f} that are."
+        rows[-1] += f", which {verb} the {interval['right']:,.0f} that are."
     for kind, each in line["doubts"].items():
         rows += ["", f"{kind.capitalize()}: {each['right']} of {each['n']} such doubts are right."]
     return "\n".join(rows)
@@ -281,11 +281,11 @@ def summary(lines: Sequence[Line]) -> str:
     for name, each in problems.items():
         simple = {key: scores for key, scores in each["scores"].items() if key not in (ANSWER, METHOD)}
         best = max(simple, key=lambda key: simple[key]["all"], default=None)
-        said = "" if best is None else f"{best}: {_three(simple[best])}"
+        by_best = "" if best is None else f"{best}: {_three(simple[best])}"
         whole = each["calibration"]["all"]
         shares = " | ".join(_cell(whole[value]) for value in ("accuracy", "confidence", "error"))
         answer = _three(each["scores"][ANSWER])
-        rows.append(f"| {name} | {each['n_seeds']} | {answer} | {said} | {shares} | {_cell(whole['auc'], 3)} |")
+        rows.append(f"| {name} | {each['n_seeds']} | {answer} | {by_best} | {shares} | {_cell(whole['auc'], 3)} |")
     means = mean_of([each["scores"] for each in problems.values()])
     rows += ["", f"Mean of {len(problems)} problems:", "", *_table(means)]
     return "\n".join([*rows, "", *counts(problems.values())])
@@ -293,35 +293,37 @@ def summary(lines: Sequence[Line]) -> str:
 
 def counts(problems: Iterable[Line]) -> list[str]:
     """How many problems are near enough, the calibration errors, and how often the interval holds."""
-    problems, said = list(problems), []
+    problems, sentences = list(problems), []
     for kind in KINDS:
         given = [each["calibration"][kind] for each in problems if each["calibration"].get(kind)]
         n_close = sum(abs(each["confidence"] - each["accuracy"]) <= CLOSE[kind] for each in given)
-        said.append(f"- mean confidence within {CLOSE[kind]:.0f} points of accuracy, {kind}: {n_close} of {len(given)}")
+        sentences.append(
+            f"- mean confidence within {CLOSE[kind]:.0f} points of accuracy, {kind}: {n_close} of {len(given)}"
+        )
     errors = [each["calibration"]["all"]["error"] for each in problems]
-    said.append(f"- calibration error: median {np.median(errors):.1f}, worst {max(errors):.1f}")
+    sentences.append(f"- calibration error: median {np.median(errors):.1f}, worst {max(errors):.1f}")
     auc = mean_of([each["calibration"]["all"]["auc"] for each in problems])
-    said.append(f"- area under the curve: mean {_cell(auc, 3)}")
+    sentences.append(f"- area under the curve: mean {_cell(auc, 3)}")
     if all(each.get("noise") for each in problems):
         floor = [each["noise"]["error"] for each in problems]
         gap = np.mean([each["noise"]["gap"] for each in problems])
-        said.append(
+        sentences.append(
             f"- calibration error of perfect confidences: median {np.median(floor):.1f}, worst {max(floor):.1f}"
         )
-        said.append(f"- standard deviation of the gap over draws of classes: mean {gap:.1f}")
+        sentences.append(f"- standard deviation of the gap over draws of classes: mean {gap:.1f}")
     compared = [each[GAINS] for each in problems if each.get(GAINS)]
     for group in ("all", "new") if compared else ():
         best = [max(each.values(), key=lambda gain: gain[group][0])[group] for each in compared]
         n_better = sum(gain > 0 for gain, _ in best)
         n_clear = sum(any(g[group][0] > CLEAR * g[group][1] for g in each.values()) for each in compared)
-        said.append(
+        sentences.append(
             f"- the best simple method, chosen with the truth, is better in {group}: {n_better} of {len(best)}; "
             f"one is by more than {CLEAR} standard errors over classes: {n_clear}"
         )
     holds = [each["holds"] for each in problems if each["holds"] is not None]
     if holds:
-        said.append(f"- the interval holds the number of right images: {sum(holds):.1f} of {len(holds)}")
-    return said
+        sentences.append(f"- the interval holds the number of right images: {sum(holds):.1f} of {len(holds)}")
+    return sentences
 
 
 def draw_reliability(files: Mapping[str, Sequence[Line]]) -> Figure:
@@ -356,21 +358,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--lines", type=Path, help="file that the lines are added to")
     parser.add_argument("--summary", nargs="+", type=Path, metavar="LINES", default=[], help="files of lines")
     parser.add_argument("--figure", type=Path, help="with --summary: file for the reliability diagram, as SVG")
-    asked = parser.parse_args(arguments)
-    if bool(asked.runs) == bool(asked.summary):
+    options = parser.parse_args(arguments)
+    if bool(options.runs) == bool(options.summary):
         parser.error("give folders of runs, or --summary with files of lines")
-    for folder in asked.runs:
-        line = study(folder, asked.truth_name, asked.problem, not asked.no_baselines, asked.again)
+    for folder in options.runs:
+        line = study(folder, options.truth_name, options.problem, not options.no_baselines, options.again)
         text = json.dumps(line)
         print(f"{table_of(line)}\n\n{text}\n", flush=True)
-        if asked.lines:
-            with asked.lines.open("a", encoding="utf-8") as file:
+        if options.lines:
+            with options.lines.open("a", encoding="utf-8") as file:
                 file.write(f"{text}\n")
-    files = {path.stem: [json.loads(text) for text in path.read_text().splitlines() if text] for path in asked.summary}
+    files = {
+        path.stem: [json.loads(text) for text in path.read_text().splitlines() if text] for path in options.summary
+    }
     for name, lines in files.items():
         print(f"## {name}\n\n{summary(lines)}\n")
-    if asked.figure and files:
-        write_text(asked.figure, to_svg(draw_reliability(files)))
+    if options.figure and files:
+        write_text(options.figure, to_svg(draw_reliability(files)))
 
 
 if __name__ == "__main__":

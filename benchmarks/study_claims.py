@@ -36,7 +36,7 @@ def judged(profile: str, results: Path) -> dict[tuple[str, str, bool], Verdict]:
             if any(setting.is_guide == is_guide for setting in suite.settings):
                 found += [(name, each) for each in compared(suite, lines, opened, is_guide) if not each.method]
     outcomes = corrected([each for _, each in found])
-    return {(name, each.says, each.is_guide): each for (name, _), each in zip(found, outcomes, strict=True)}
+    return {(name, each.claim, each.is_guide): each for (name, _), each in zip(found, outcomes, strict=True)}
 
 
 def main() -> None:

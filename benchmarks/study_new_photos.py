@@ -43,11 +43,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("photos")
     parser.add_argument("strange", nargs="+")
     parser.add_argument("--checkpoint", type=Path)
-    asked = parser.parse_args(arguments)
-    run, about = RunFolder.open(asked.run), about_model(asked.run)
+    options = parser.parse_args(arguments)
+    run, about = RunFolder.open(options.run), about_model(options.run)
     of = about["backbone"]
-    backbone = load_backbone(of["name"], asked.checkpoint, "cpu", of["resolution"])
-    method = METHODS[about["method"]].load(asked.run, backbone)
+    backbone = load_backbone(of["name"], options.checkpoint, "cpu", of["resolution"])
+    method = METHODS[about["method"]].load(options.run, backbone)
     joint = method.joint_
     assert joint is not None, "the run has a joint answer"
 
@@ -59,16 +59,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
             )
         return joint.predict(frozen, tuned, method.assigner_.scores), method.assigner_.assign(tuned)[2]
 
-    photos = open_images(asked.photos)
+    photos = open_images(options.photos)
     found, best = followed(photos)
     assert run.truth_file is not None, "the run has a truth"
     judged = run.judged(run.truth_file)
     y_true = classes_named([photos.classes[int(label)] for label in photos.labels], judged.class_names)
     is_right = match_counts(Counts.of(judged.y_true, judged.y_pred)).to_classes(found.category) == y_true
-    told = calibration(probability_right(found.evidence), is_right)
-    print(f"{len(photos):,} new photos: {told.accuracy:.1%} right, mean confidence {told.confidence:.1%}, ", end="")
-    print(f"calibration error {told.error:.1%}, area under the curve {told.auc:.3f}")
-    for source in asked.strange:
+    calibrated = calibration(probability_right(found.evidence), is_right)
+    print(
+        f"{len(photos):,} new photos: {calibrated.accuracy:.1%} right, mean confidence {calibrated.confidence:.1%}, ",
+        end="",
+    )
+    print(f"calibration error {calibrated.error:.1%}, area under the curve {calibrated.auc:.3f}")
+    for source in options.strange:
         other, other_best = followed(open_images(source))
         areas = area(found.similarity, other.similarity), area(best, other_best)
         share = joint.is_neither(other.similarity, 0.01).mean(), joint.is_neither(found.similarity, 0.01).mean()

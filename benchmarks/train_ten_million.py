@@ -86,7 +86,7 @@ def peak_bytes() -> int:
     return min(peak, int(own[1]) * 1024) if own else peak
 
 
-def train(n_images: int, n_steps: int, folder: Path, says: Any = print) -> float:
+def train(n_images: int, n_steps: int, folder: Path, log: Any = print) -> float:
     """Bytes that training added for each image at its peak, beyond table of images and features."""
 
     def opened(backbone: Any, images: Any, root: Any, *, transform: Any, content_ids: Any, **_: Any) -> Views:
@@ -106,9 +106,9 @@ def train(n_images: int, n_steps: int, folder: Path, says: Any = print) -> float
     after = peak_bytes()
     features = 4 * found.features_.shape[1]
     added = (after - before) / n_images
-    says(f"{n_images:,} images, {n_steps} steps, {time.monotonic() - started:.0f} s")
-    says(f"peak before {before / 1e6:,.0f} MB (table of images: {split_bytes(split) / n_images:.0f} bytes an image)")
-    says(f"peak after {after / 1e6:,.0f} MB: {added:.0f} bytes an image, {features} of them features")
+    log(f"{n_images:,} images, {n_steps} steps, {time.monotonic() - started:.0f} s")
+    log(f"peak before {before / 1e6:,.0f} MB (table of images: {split_bytes(split) / n_images:.0f} bytes an image)")
+    log(f"peak after {after / 1e6:,.0f} MB: {added:.0f} bytes an image, {features} of them features")
     return added - features
 
 

@@ -32,8 +32,8 @@ def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0,
     pool = merge_pool([split.labeled, other])
     folder = RunFolder(path)
     path.mkdir(parents=True, exist_ok=True)
-    split.unlabeled.save(path / "target.parquet")
-    pool.images.save(path / "pool.parquet")
+    split.unlabeled.with_content().save(path / "target.parquet")
+    pool.images.with_content().save(path / "pool.parquet")
     truth.save(path / "truth.parquet")
     y_true, is_old = truth.open_for_evaluation()
 
@@ -112,7 +112,7 @@ def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0,
             "backbone": {"name": "glyph_vit", "fingerprint": "0" * 32},
             "config": {"n_epochs": 12, "batch_size": 128, "learning_rate": 0.1},
             "versions": {"justright": "0.1.0", "torch": "2.13.0", "numpy": np.__version__, "pyarrow": pa.__version__},
-            "fingerprints": {"pool": "a" * 32, "target": "b" * 32, "weights": "c" * 32},
+            "fingerprints": {name: {"content": letter * 32} for name, letter in (("pool", "a"), ("target", "b"))},
             "seconds": {"extract": 4.2, "select": 0.3, "count": 1.1, "train": 18.0, "predict": 0.4},
         }
     )

@@ -179,8 +179,8 @@ def test_index_lists_every_equation_of_the_paper():
 def test_equation_is_at_its_documented_place(number, home):
     module, name = home.strip("`").rsplit(".", 1)
     doc = getattr(importlib.import_module(module), name).__doc__
-    said = {int(n) for span in re.findall(r"Eq\. ([\d, andto]+)", doc) for n in numbers(span)}
-    assert number in said, f"the docstring of {home} does not say Eq. {number}"
+    stated = {int(n) for span in re.findall(r"Eq\. ([\d, andto]+)", doc) for n in numbers(span)}
+    assert number in stated, f"the docstring of {home} does not say Eq. {number}"
 
 
 def test_equations_of_newer_methods_are_at_their_documented_place():

@@ -64,10 +64,10 @@ def test_example_option_is_documented_recorded_and_validated(with_option, tmp_pa
     words = ["select", str(tmp_path / "birds"), "--target", str(tmp_path / "target"), "--selector", with_option]
 
     done = CliRunner().invoke(main, [*words, "--share", "1", "--min-images", "5", "--json"])
-    said = json.loads(done.stdout)
-    assert [each["weight"] for each in said["classes"]] == [0, 1, 1]
-    assert said["classes"][0]["reason"] == "left out: too few images"
-    assert "min_images=5" in said["request"]["selector"]
+    printed = json.loads(done.stdout)
+    assert [each["weight"] for each in printed["classes"]] == [0, 1, 1]
+    assert printed["classes"][0]["reason"] == "left out: too few images"
+    assert "min_images=5" in printed["request"]["selector"]
 
     assert "random-large: classes with fewer images are left out (1)." in " ".join(
         CliRunner().invoke(main, ["select", "--help"]).stdout.split()

@@ -160,9 +160,9 @@ def smaller(words: list[str], has_report: bool = False) -> list[str]:
 
 def run(words: list[str]) -> str:
     done = CliRunner().invoke(main, words)
-    said = f"justright {shlex.join(words)}\n{done.output}"
-    assert done.exception is None or isinstance(done.exception, SystemExit), f"{said}{done.exception!r}"
-    assert done.exit_code == 0, said
+    transcript = f"justright {shlex.join(words)}\n{done.output}"
+    assert done.exception is None or isinstance(done.exception, SystemExit), f"{transcript}{done.exception!r}"
+    assert done.exit_code == 0, transcript
     return done.output
 
 

@@ -122,10 +122,10 @@ def test_the_commands_know_an_added_method(folders, tmp_path):
 
 def test_a_loop_of_ones_own_takes_our_weights(start, folders, capsys):
     start("your_own_loop", folders / "pool", folders / "photos", "glyph_vit", 60, 3)
-    said = capsys.readouterr().out
-    losses = [float(value) for value in re.findall(r"loss ([\d.]+)", said)]
+    printed = capsys.readouterr().out
+    losses = [float(value) for value in re.findall(r"loss ([\d.]+)", printed)]
     assert losses[-1] < losses[0]
-    assert "18 photos in clusters of" in said
+    assert "18 photos in clusters of" in printed
 
 
 class FakeFiftyOne:

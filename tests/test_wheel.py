@@ -78,9 +78,9 @@ def test_wheel_runs_without_the_repository(installed, tmp_path):
     )
     images = ("--labeled", "glyphs:per_class=2,scripts=digits", "--target", "photos")
     how = ("--backbone", "glyph_vit", "--method", "kmeans", "--k", 10, "--out", "run")
-    said = installed("-m", "justright", "discover", *images, *how)
+    output = installed("-m", "justright", "discover", *images, *how)
     run = tmp_path / "elsewhere" / "run"
-    assert "report.html" in said
+    assert "report.html" in output
     assert "<html" in (run / "report.html").read_text(encoding="utf-8")
     with (run / "predictions.csv").open(encoding="utf-8") as file:
         n_found = len(list(csv.DictReader(file)))

@@ -22,7 +22,7 @@ from justright.data.vectors import checked_vectors, has_vectors, vector_set, wit
 from justright.discovery.methods import is_trained
 from justright.result import VECTORS, Result, Source, network_of, optional_path, showing_progress
 from justright.runs.owner import owned
-from justright.runs.problem import joined, make_problem
+from justright.runs.problem import Copies, joined, make_problem
 from justright.runs.request import (
     make_spec,
     number_of_categories,
@@ -33,7 +33,8 @@ from justright.runs.request import (
 from justright.runs.request_checks import check_problem, check_request
 from justright.runs.run_features import expect_network
 from justright.runs.run_folder import RunFolder
-from justright.runs.source_checks import copies_left_out, label_warnings, left_out_by_name, summary
+from justright.runs.source_checks import LeftOut, copies_left_out, label_warnings, left_out_by_name, summary
+from justright.runs.spec import RunSpec
 from justright.utils.context import notify, use
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import ENGINES
@@ -200,21 +201,22 @@ def run_discovery(
         warnings = label_warnings(problem.pool, target.classes.values() if target_has_labels else ())
         all_labeled = problem.pool.images
         problem, copies = problem.without_copies() if drop_copies else problem.with_given_labels(own)
-        messages = [f"{summary(left_out)}." if left_out else "", *(f"Warning: {each}." for each in warnings)]
-        messages += [copies.message, *(f"{note}." for note in copies.notes)]
-        if spec.scale == "small" and is_trained(spec.method):
-            messages.append("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
-        for message in filter(None, messages):
+        for message in _messages(spec, left_out, warnings, copies):
             notify(message)
         files = {"truth": truth, "weights": spec.weights, "checkpoint": spec.checkpoint}
-        about = sources | {name: path and str(path) for name, path in files.items()}
-        about |= {"features": list(map(str, spec.features)), "network": why}
         run = Run(
             problem,
             spec,
             out,
             network,
-            about | {"copies left out": copies.n_left_out, "command": command},
+            request={
+                **sources,
+                **{name: path and str(path) for name, path in files.items()},
+                "features": list(map(str, spec.features)),
+                "network": why,
+                "copies left out": copies.n_left_out,
+                "command": command,
+            },
             tensorboard=tensorboard,
             truth=truth,
             left_out=left_out + copies_left_out(all_labeled, problem.pool.images),
@@ -223,6 +225,17 @@ def run_discovery(
             is_interactive=True,
         )
         return Result(run.all(is_owned=True))
+
+
+def _messages(spec: RunSpec, left_out: Sequence[LeftOut], warnings: Sequence[str], copies: Copies) -> list[str]:
+    """What a user should know before the run starts."""
+    messages = [f"{summary(left_out)}."] if left_out else []
+    messages += [f"Warning: {each}." for each in warnings]
+    messages += [copies.message] if copies.message else []
+    messages += [f"{note}." for note in copies.notes]
+    if spec.scale == "small" and is_trained(spec.method):
+        messages.append("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
+    return messages
 
 
 def _sources(sources: Source | Sequence[Source] | None) -> list[Source]:

@@ -1,4 +1,4 @@
-"""Damage to any file of a run, a bank or a cache: the same result, or refused by name, or made again and said so."""
+"""Damage to any file of a run, a bank or a cache: the same result, or refused by name, or made again and noted."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def everything(path: Path, read_into: Backbone) -> str:
     pool, target = run.frozen
     _, assigner, joint, about = read_model(path, read_into)
     truth = run.truth_file
-    said = [
+    facts = [
         {name: value for name, value in run.about.items() if name != "files"},
         {name: part.tolist() for name, part in joint.tensors().items()},
         [asdict(doubt) for doubt in run.doubts],
@@ -138,7 +138,7 @@ def everything(path: Path, read_into: Backbone) -> str:
         run.selection.images.to_pydict(), run.selection.classes.to_pydict(), run.selection.about,
         [[part.features.tolist(), part.index.to_pydict(), part.quarantined] for part in (pool, target)],
     ]  # fmt: skip
-    return hash_value(said)
+    return hash_value(facts)
 
 
 def outcome(work) -> str:

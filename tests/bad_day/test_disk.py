@@ -21,12 +21,12 @@ def test_discover_rejects_too_little_disk_before_it_computes(tmp_path, monkeypat
         return CliRunner().invoke(main, [str(word) for word in discover(tmp_path / "run", *more)])
 
     refused = call(20_000_000, "--set", "views=100")
-    said = " ".join(refused.stderr.split())
+    message = " ".join(refused.stderr.split())
     assert refused.exit_code == 1
-    assert "Expected: 47 MB of disk space: " in said
-    assert "100 weak views of each image in float16" in said
-    assert "there is not enough disk space for this run" in said
-    assert "Try: --set views=2, or free" in said
+    assert "Expected: 47 MB of disk space: " in message
+    assert "100 weak views of each image in float16" in message
+    assert "there is not enough disk space for this run" in message
+    assert "Try: --set views=2, or free" in message
     assert not (tmp_path / "run").exists(), "nothing was written"
     assert not (tmp_path / "home" / "banks").exists()
     done = call(20_000_000)

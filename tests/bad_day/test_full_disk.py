@@ -14,8 +14,10 @@ LIMITS = (0, 100, 3_000, 20_000, 300_000, 2_000_000)
 
 def is_one_clear_message(ended) -> bool:
     """Whether a command has failed with one clear message."""
-    said = ended.err.rpartition("Error: ")[2].splitlines()
-    return ended.code == 1 and len(said) < 4 and said[0].endswith(": File too large") and said[-1].startswith("Try: ")
+    lines = ended.err.rpartition("Error: ")[2].splitlines()
+    return (
+        ended.code == 1 and len(lines) < 4 and lines[0].endswith(": File too large") and lines[-1].startswith("Try: ")
+    )
 
 
 @pytest.fixture(scope="module")

@@ -100,7 +100,7 @@ BOMB = (
 
 
 @pytest.mark.parametrize(
-    ("form", "name", "content", "said"),
+    ("form", "name", "content", "reason"),
     [
         ("label-studio", "a.json", DEEP, "nested too deeply"),
         ("label-studio", "a.json", b'[{"data": {"path": "a"}, "annotations": [{"result": [[]]}]}]', "annotations"),
@@ -127,9 +127,9 @@ BOMB = (
         ("folders", ".categories.json", b"[]", "categories.json"),
     ],
 )  # fmt: skip
-def test_bad_files_raise_with_the_reason(opened, tmp_path, form, name, content, said):
+def test_bad_files_raise_with_the_reason(opened, tmp_path, form, name, content, reason):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=reason):
         import_from(opened, tmp_path if form == "folders" else tmp_path / name, "anna", form)
 
 

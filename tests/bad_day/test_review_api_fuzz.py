@@ -242,13 +242,13 @@ def server(tmp_path_factory) -> Iterator[FuzzedServer]:
     server.stop()
 
 
-@given(asked=st.lists(requests, min_size=12, max_size=40))
+@given(drawn=st.lists(requests, min_size=12, max_size=40))
 @budget(12)
-def test_random_requests_lose_nothing_and_survive_a_restart(server, asked):
+def test_random_requests_lose_nothing_and_survive_a_restart(server, drawn):
     opened = server.start_anew()
     outside = {path: path.stat().st_mtime_ns for path in server.run.path.iterdir() if path.name != "review"}
     confirmed: dict[str, int] = {}
-    for ask in asked:
+    for ask in drawn:
         ask = ask if isinstance(ask.body, bytes) else ask._replace(body=ask.body(opened))
         status, answer = server.answer(ask)
         assert 200 <= status < 500
@@ -262,10 +262,10 @@ def test_random_requests_lose_nothing_and_survive_a_restart(server, asked):
 
 
 def test_schemas_equal_those_of_the_server():
-    said = Request.model_json_schema()["properties"]
-    assert set(said) == set(act_schema["properties"])
-    assert said["base"]["exclusiveMaximum"] == act_schema["properties"]["base"]["exclusiveMaximum"]
-    assert said["id"]["pattern"] == act_schema["properties"]["id"]["pattern"]
+    of_request = Request.model_json_schema()["properties"]
+    assert set(of_request) == set(act_schema["properties"])
+    assert of_request["base"]["exclusiveMaximum"] == act_schema["properties"]["base"]["exclusiveMaximum"]
+    assert of_request["id"]["pattern"] == act_schema["properties"]["id"]["pattern"]
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ class Reviewed:
             self.log.with_name("saved.json").write_bytes(count)
 
     def open(self) -> OpenReview | None:
-        """The review, None where it is refused, which must be said with the name of the file."""
+        """The review, None where it is refused, with an error that names the file."""
         refused = None
         try:
             return OpenReview(self.run)
@@ -71,9 +71,9 @@ class Reviewed:
 
 
 def facts(state: ReviewState) -> tuple:
-    """All that a review says, to be compared."""
-    opinions = {cluster: dict(said) for cluster, said in state.opinions.items() if said}
-    checks = {round_: dict(said) for round_, said in state.checks.items() if said}
+    """Everything in a review, to be compared."""
+    opinions = {cluster: dict(by_reviewer) for cluster, by_reviewer in state.opinions.items() if by_reviewer}
+    checks = {round_: dict(of_round) for round_, of_round in state.checks.items() if of_round}
     lines = [entry.line for entry in state.entries]
     return lines, state.group.tolist(), dict(state.labels), opinions, checks, dict(state.rounds), dict(state.undone)
 

@@ -23,23 +23,23 @@ class DescribedServer(FuzzedServer):
 
     def __init__(self, path):
         super().__init__(path)
-        said = make_app(self.start_anew()).openapi()
+        document = make_app(self.start_anew()).openapi()
         self.operations = [
-            (method.upper(), address, whole(operation, said))
-            for address, methods in said["paths"].items()
+            (method.upper(), address, whole(operation, document))
+            for address, methods in document["paths"].items()
             for method, operation in methods.items()
         ]
 
 
-def whole(schema: Any, said: Schema) -> Any:
+def whole(schema: Any, document: Schema) -> Any:
     """The schema with what it refers to in its place."""
     if isinstance(schema, list):
-        return [whole(each, said) for each in schema]
+        return [whole(each, document) for each in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        return whole(said["components"]["schemas"][schema["$ref"].rpartition("/")[2]], said)
-    return {name: whole(each, said) for name, each in schema.items() if name != "discriminator"}
+        return whole(document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], document)
+    return {name: whole(each, document) for name, each in schema.items() if name != "discriminator"}
 
 
 def breaks(schema: Schema) -> list[Any]:
@@ -68,7 +68,7 @@ def server(tmp_path_factory) -> Iterator[DescribedServer]:
     server.stop()
 
 
-def asked(data: st.DataObject, method: str, address: str, operation: Schema) -> tuple[Ask, bool]:
+def drawn_request(data: st.DataObject, method: str, address: str, operation: Schema) -> tuple[Ask, bool]:
     """A request, and whether the schema allows it."""
     parameters = operation.get("parameters", [])
     values = {each["name"]: data.draw(fits(each["schema"])) for each in parameters
@@ -100,7 +100,7 @@ def asked(data: st.DataObject, method: str, address: str, operation: Schema) -> 
 @budget(60)
 def test_server_follows_its_schema(server, data):
     method, address, operation = data.draw(st.sampled_from(server.operations))
-    ask, is_allowed = asked(data, method, address, operation)
+    ask, is_allowed = drawn_request(data, method, address, operation)
     status, answer = server.answer(ask)
     event(f"{method} {address} {'allowed' if is_allowed else 'forbidden'} {status}")
     assert status in ((200, 404, 409, 422) if is_allowed else (404, 422))
@@ -109,7 +109,12 @@ def test_server_follows_its_schema(server, data):
 
 
 def test_schema_has_every_route(server):
-    told = {(method, address) for method, address, _ in server.operations}
-    assert told >= {("POST", "/act"), ("POST", "/export"), ("GET", "/clusters/{cluster}/images"), ("GET", "/status")}
+    addresses = {(method, address) for method, address, _ in server.operations}
+    assert addresses >= {
+        ("POST", "/act"),
+        ("POST", "/export"),
+        ("GET", "/clusters/{cluster}/images"),
+        ("GET", "/status"),
+    }
     limits = [each["schema"] for _, _, operation in server.operations for each in operation.get("parameters", [])]
     assert sum(bool(breaks(schema)) for schema in limits) > 10

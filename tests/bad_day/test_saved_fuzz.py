@@ -260,8 +260,8 @@ def test_foreign_signed_files_are_read_or_raise(kind, data):
 @budget(25)
 def test_foreign_checkpoint_is_read_or_raises(data):
     state = {"progress": {"epoch": 1, "step": 2, "sums": {"a": 0.1}}, "made_with": {"seed": 0}}
-    said = json.dumps(data.draw(nearly(state) | ANYTHING))
-    about = {"format": "justright checkpoint 1", "state": said, "checksum": checksum(TENSORS, said)}
+    text = json.dumps(data.draw(nearly(state) | ANYTHING))
+    about = {"format": "justright checkpoint 1", "state": text, "checksum": checksum(TENSORS, text)}
     with reading() as folder:
         save_file(
             TENSORS, folder / "step-000000001.safetensors", metadata=data.draw(st.just(about) | nearly_text(about))
@@ -285,8 +285,8 @@ def test_foreign_tables_are_read_or_raise(file, data):
         table = pq.read_table(folder / file)
         names = data.draw(st.lists(st.sampled_from(table.column_names), unique=True, min_size=1))
         about = json.loads((table.schema.metadata or {})[b"justright"])
-        said = json.dumps(data.draw(st.just(about) | nearly(about) | ANYTHING)).encode()
-        strange = table.select(names).replace_schema_metadata({b"justright": said})
+        text = json.dumps(data.draw(st.just(about) | nearly(about) | ANYTHING)).encode()
+        strange = table.select(names).replace_schema_metadata({b"justright": text})
         place = data.draw(st.integers(0, len(names) - 1))
         if data.draw(st.booleans()):
             other = table[data.draw(st.sampled_from(table.column_names))]

@@ -50,9 +50,9 @@ def refusing(message: str):
     return lambda folder: copied(folder) if (folder / "in.json").read_bytes() == b"[1, 2, 3]" else Ended(1, "", message)
 
 
-def right(folder: Path, said: str = "") -> Ended:
+def right(folder: Path, output: str = "") -> Ended:
     (folder / "out.json").write_bytes(b"[1, 2, 3]")
-    return Ended(0, "", said)
+    return Ended(0, "", output)
 
 
 def untidy(folder: Path) -> Ended:
@@ -82,10 +82,10 @@ def test_silent_difference_is_wrong_and_reproducible(rounds, capsys):
     made, found = rounds(copied, "damage")
     assert found == {WRONG}
     assert soak(made, [3]) == 1
-    said = capsys.readouterr().out
-    assert "WRONG in round 3, fake, JSON, " in said
-    assert "another out.json, without a word" in said
-    assert "python -m benchmarks.soak --seed 0 --round 3" in said
+    output = capsys.readouterr().out
+    assert "WRONG in round 3, fake, JSON, " in output
+    assert "another out.json, without a word" in output
+    assert "python -m benchmarks.soak --seed 0 --round 3" in output
     assert soak(rounds(right, "damage")[0], [3]) == 0
 
 
@@ -147,10 +147,10 @@ def test_first_rounds_damage_blocks_of_features_and_views():
 
 
 def test_tally_counts_by_stage_and_trouble():
-    said = tally(
+    output = tally(
         [Judged("bank", "kill", IDENTICAL), Judged("bank", "full disk", WRONG), Judged("train", "kill", AGAIN)]
     )
-    assert re.search(r"^bank +1 +0 +0 +1$", said, re.M)
-    assert re.search(r"^kill +1 +0 +1 +0$", said, re.M)
-    assert said.endswith("1 identical, 0 refused by name, 1 made again loudly, 1 WRONG")
+    assert re.search(r"^bank +1 +0 +0 +1$", output, re.M)
+    assert re.search(r"^kill +1 +0 +1 +0$", output, re.M)
+    assert output.endswith("1 identical, 0 refused by name, 1 made again loudly, 1 WRONG")
     assert len(TROUBLES) == 4

@@ -176,7 +176,7 @@ def test_comparison_with_k_means_keeps_pool_roles_apart():
 def test_guides_are_judged_only_on_rows_with_a_pool():
     claims = Claim("bins", ("bins",), ("none",)), Claim("labels", ("medium",), ("similar",))
     judged = verdicts(suite_of(*claims), lines_of(VALUES), others, is_guide=True)
-    assert [each.says for each in judged] == ["bins"]
+    assert [each.claim for each in judged] == ["bins"]
 
 
 def with_methods(*claims, methods=("simgcd", "mugcd")):

@@ -7,7 +7,7 @@ import pytest
 from tests.clustering.blobs import blobs
 
 from justright.clustering import SemiSupKMeans
-from justright.clustering.hierarchy import hierarchy, level_sizes, within_room
+from justright.clustering.hierarchy import hierarchy, level_sizes
 
 
 @pytest.mark.parametrize(
@@ -90,22 +90,3 @@ def test_the_seed_decides_and_nothing_else():
     x, _, labels = blobs(noise=2.0)
     found = [hierarchy(x, labels, 8, seed=seed).labels.tolist() for seed in (0, 0, 1)]
     assert found[0] == found[1] != found[2]
-
-
-def test_with_a_capacity_no_cluster_takes_more_than_its_share():
-    x, y, labels = blobs(noise=0.8)
-    labels[y == 0] = 0
-    share = 240 // 8
-    assert (y == 0).sum() > share  # a class may have more labeled images than that
-    found = hierarchy(x, labels, 8, seed=0, is_capped=True)
-    size, n_labeled = np.bincount(found.labels[0]), np.bincount(labels[labels >= 0], minlength=8)
-    assert (size <= np.maximum(share, n_labeled)).all()
-    assert size[0] == n_labeled[0]
-    np.testing.assert_array_equal(found.labels[0][labels >= 0], labels[labels >= 0])
-    assert np.bincount(hierarchy(x, labels, 8, seed=0).labels[0])[1:].max() > share
-
-
-def test_whoever_is_nearest_chooses_first():
-    distance = np.array([[1.0, 5.0], [2.0, 3.0], [0.5, 9.0]])
-    assert within_room(distance, np.array([1, 2])).tolist() == [1, 1, 0]
-    assert within_room(distance, np.array([3, 0])).tolist() == [0, 0, 0]

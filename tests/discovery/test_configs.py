@@ -56,7 +56,6 @@ WRONG = {
     "smoothing": [-0.1, 1.1],
     "target": ["radius", None],
     "order": ["none", True],
-    "capacity": ["yes", 1],
     "expert_scale": [-1.0],
     "temperature_student": [0.0],
     "entropy_scale": [-1.0],

@@ -8,7 +8,6 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from justright.data.parquet import write_parquet
 from justright.discovery.predictions import Category, Predictions, category_names
 from justright.utils.errors import DataError
 
@@ -45,9 +44,6 @@ def test_given_and_predicted_categories_are_distinguished(predictions, tmp_path)
     given.save(tmp_path / "p.parquet")
     assert Predictions.open(tmp_path / "p.parquet").is_given.tolist() == [True, False, False]
     assert given.table()["source"].to_pylist() == ["given", "predicted", "predicted"]
-    table = pa.parquet.read_table(tmp_path / "p.parquet")
-    write_parquet(table.drop_columns(["source"]), tmp_path / "old.parquet")
-    assert not Predictions.open(tmp_path / "old.parquet").is_given.any(), "runs of earlier versions can be read"
 
 
 def test_predictions_round_trip(predictions, tmp_path):

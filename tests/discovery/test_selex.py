@@ -40,7 +40,7 @@ def test_defaults_match_the_public_scripts_without_their_bug():
     config = SelExConfig()
     assert (config.smoothing, config.temperature_unsup, config.temperature_sup) == (1.0, 1.0, 0.07)
     assert (config.learning_rate, config.supervised_share, config.n_out) == (0.1, 0.35, 65536)
-    assert (config.target, config.order, config.capacity) == ("pseudo_label", "restored", False)
+    assert (config.target, config.order) == ("pseudo_label", "restored")
 
 
 def test_paper_scale_matches_the_public_code():
@@ -76,7 +76,6 @@ def test_loss_uses_the_levels_of_the_batch(target, learner_of):
     levels, reach = learner.levels[:, rows], learner.reach[:, rows]
     apart = {
         "pseudo_label": apart_by_clusters(levels),
-        "radius_normalised": apart_by_reach(torch.nn.functional.normalize(h, dim=-1), reach),
         "radius_raw": apart_by_reach(h, reach),
     }[target]
     assert found == SelExObjective(learner.config)(z, levels, apart, labels, weight).total
@@ -113,7 +112,7 @@ def test_hierarchy_is_constant_within_an_epoch_and_restored_on_resume(
 
 
 def test_settings_change_the_trained_network(split, backbone, bank, tmp_path):
-    chosen = [{"target": target} for target in TARGETS] + [{"order": "official"}, {"capacity": True}]
+    chosen = [{"target": target} for target in TARGETS] + [{"order": "official"}]
     weights = []
     for number, more in enumerate(chosen):
         learned("selex", split, backbone, bank, tmp_path / str(number), **more)

@@ -121,7 +121,7 @@ def test_duplicates_bound_the_search_by_the_distinct_images():
 
 
 @pytest.mark.parametrize(
-    ("max_k", "labels", "says"),
+    ("max_k", "labels", "problem"),
     [
         (None, np.full(60, -1), "No image is labeled"),
         (2, np.arange(60) % 4 - 1, "At most 2 clusters for 3 labeled classes"),
@@ -129,8 +129,8 @@ def test_duplicates_bound_the_search_by_the_distinct_images():
         (None, np.full(60, -3), "a label below -1, e.g. -3"),
     ],
 )
-def test_invalid_input_is_rejected(max_k, labels, says):
-    with pytest.raises(JustrightError, match=says):
+def test_invalid_input_is_rejected(max_k, labels, problem):
+    with pytest.raises(JustrightError, match=problem):
         LabeledSearchCounter(max_k=max_k).fit(mixture(n_images=60)[0], labels)
 
 

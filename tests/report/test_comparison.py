@@ -9,7 +9,7 @@ from justright.report.comparison import Comparison
 from justright.runs.run_folder import RunFolder
 from justright.utils.errors import DataError
 
-PRINTS = {"fingerprints": {"target": "a"}}
+PRINTS = {"fingerprints": {"target": {"content": "a"}}}
 
 
 def compared():

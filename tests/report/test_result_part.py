@@ -107,7 +107,7 @@ def test_published_assignment_states_basis_of_confidence(own_run):
     assert "uncertain" not in message
 
 
-def test_run_of_an_earlier_version_is_shown(own_run):
+def test_run_stopped_after_its_predictions_is_shown_without_an_expectation(own_run):
     about = {name: each for name, each in own_run.about.items() if name not in ("expected_right", "calibrated_on")}
     own_run.save_about(about)
     message = text_of(shown(RunFolder.open(own_run.path)))

@@ -82,9 +82,11 @@ def test_the_sheet_is_an_svg_document_with_every_name_and_image_inside():
 @pytest.fixture
 def written(weighed, tmp_path):
     result = weighed("beta", BetaSelector(domain="affine"), n_resamples=3)
-    asked = {"pool": "<birds>", "target": "t"}
+    request_values = {"pool": "<birds>", "target": "t"}
     diagnosis = Diagnosis.of(np.full(3, 0.5), np.full(3, 0.6), 10)
-    files, problem = write_selection_report(result, asked, diagnosis, tmp_path / "figures", tmp_path / "page.html")
+    files, problem = write_selection_report(
+        result, request_values, diagnosis, tmp_path / "figures", tmp_path / "page.html"
+    )
     return result, files, problem, (tmp_path / "page.html").read_text(encoding="utf-8")
 
 

@@ -129,10 +129,7 @@ def spoil(file, how, tmp_path):
 
 @pytest.mark.parametrize("how", ["link to a text", "other image", "gone"])
 @pytest.mark.parametrize(("form", "is_copy"), [("folders", True), ("folders", False), ("labeled", False)])
-@pytest.mark.parametrize("has_content", [True, False])
-def test_export_rejects_changed_files_by_name(run, photos, say, tmp_path, how, form, is_copy, has_content):
-    if not has_content:  # as earlier versions wrote it: ids are made of the content
-        ImageSet(run.target.table.drop_columns([CONTENT]), run.target.readers).save(run.path / "target.parquet")
+def test_export_rejects_changed_files_by_name(run, photos, say, tmp_path, how, form, is_copy):
     opened = OpenReview(RunFolder.open(run.path))
     say(opened, "keep", cluster=14)
     first, second = opened.state.rows_of(14)[:2].tolist()
@@ -151,20 +148,6 @@ def test_export_rejects_changed_files_by_name(run, photos, say, tmp_path, how, f
     assert export(opened, tmp_path / "labels.csv", "csv") == len(opened.predictions)
     say(opened, "reject", cluster=14, rows=[first, second])
     assert export(opened, again, form, is_copy) == n_images - 2
-
-
-def test_unknown_files_must_be_images(run, photos, say, tmp_path):
-    """A run of an earlier version whose ids came from a table."""
-    target = run.target
-    table = target.table.drop_columns([CONTENT])
-    names = [f"photo-{row}" for row in range(len(target))]
-    ImageSet(with_columns(table, {"id": pyarrow.array(names)}), target.readers).save(run.path / "target.parquet")
-    opened = OpenReview(RunFolder.open(run.path))
-    say(opened, "keep", cluster=14)
-    row = int(opened.state.rows_of(14)[0])
-    spoil(photos / target.paths[row], "link to a text", tmp_path)
-    with pytest.raises(DataError, match="not an image"):
-        export(opened, tmp_path / "out", "folders", True)
 
 
 def test_many_changed_files_are_counted_and_the_first_are_named(run, photos, say, tmp_path):

@@ -87,10 +87,10 @@ def test_rounds_are_independent_and_reproducible():
 
 def strata_as_loops(confidence, is_given):
     """By row: which of N_STRATA equal parts an image is in, by confidence; None where the label was given."""
-    asked = sorted((row for row in range(len(confidence)) if not is_given[row]), key=lambda row: confidence[row])
+    candidates = sorted((row for row in range(len(confidence)) if not is_given[row]), key=lambda row: confidence[row])
     stratum = dict.fromkeys(range(len(confidence)))
-    for place, row in enumerate(asked):
-        stratum[row] = place * N_STRATA // len(asked)
+    for place, row in enumerate(candidates):
+        stratum[row] = place * N_STRATA // len(candidates)
     return stratum
 
 
@@ -98,8 +98,8 @@ def strata_as_loops(confidence, is_given):
 def test_each_eight_images_in_turn_are_of_all_strata(n_given):
     order, confidence, is_given = drawn(n_images=n_given + 80, n_given=n_given)
     stratum = strata_as_loops(confidence, is_given)
-    asked = [stratum[row] for row in order.tolist() if not is_given[row]]
-    assert all(sorted(asked[at : at + N_STRATA]) == list(range(N_STRATA)) for at in range(0, 80, N_STRATA))
+    candidates = [stratum[row] for row in order.tolist() if not is_given[row]]
+    assert all(sorted(candidates[at : at + N_STRATA]) == list(range(N_STRATA)) for at in range(0, 80, N_STRATA))
 
 
 def test_every_image_is_equally_likely_to_be_drawn_first():

@@ -61,10 +61,10 @@ def test_no_warning_for_k_inside_the_interval(given):
 
 @pytest.mark.parametrize(("given", "side", "cost"), [(32, "small", "share clusters"), (52, "large", "are split")])
 def test_warning_for_k_outside_the_interval(given, side, cost):
-    said = k_note(given, ESTIMATE)
-    assert f"--k {given} looks too {side}" in said
-    assert "40 categories (33 to 51)" in said
-    assert f"categories {cost}" in said
+    note = k_note(given, ESTIMATE)
+    assert f"--k {given} looks too {side}" in note
+    assert "40 categories (33 to 51)" in note
+    assert f"categories {cost}" in note
 
 
 def test_no_warning_without_an_interval():

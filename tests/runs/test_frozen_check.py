@@ -218,7 +218,7 @@ def test_short_collapsed_training_is_not_recommended(trained_share, silhouette, 
 def test_check_is_plain_json():
     check = FrozenCheck((0.9, 0.8), 40, (0.2, 0.3), (5, 5), 1)
     assert check.to_json("gcd") == {
-        "found_again": (0.9, 0.8),
+        "held_out_accuracy": (0.9, 0.8),
         "n_held_out": 40,
         "silhouette": (0.2, 0.3),
         "used": (5, 5),

@@ -176,7 +176,7 @@ def test_run_records_content_ids_whatever_the_given_ids(problem, backbone, tmp_p
 
 def test_k_does_not_count_classes_of_a_pool(problem, backbone, tmp_path):
     pool = merge_pool([glyph_set(6, ["old-italic", "digits"], dataset="others")])
-    alone = Problem(pool, problem.target, problem.truth.with_old(()), 22)
+    alone = Problem(pool, problem.target, n_target_classes=22)
     run = Run(alone, spec_of(n_target=None, method="kmeans", settings={}), tmp_path / "run", backbone).all()
     assert run.about["n_categories"] == run.about["n_target"]
     low, high = run.count["estimates"]["combined"]["interval"]
@@ -185,7 +185,7 @@ def test_k_does_not_count_classes_of_a_pool(problem, backbone, tmp_path):
 
 def test_target_without_own_labels_has_k_new_categories(problem, backbone, tmp_path):
     pool = merge_pool([glyph_set(4, ["old-italic"], dataset="old-italic")])
-    alone = Problem(pool, problem.target, problem.truth.with_old(()), 22)
+    alone = Problem(pool, problem.target, n_target_classes=22)
     for method, settings in (("kmeans", {}), ("simgcd", SHORT)):
         spec = spec_of(selector="none", method=method, settings=settings)
         run = Run(alone, spec, tmp_path / method, backbone).all()

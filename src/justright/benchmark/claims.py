@@ -28,7 +28,7 @@ Values = dict[tuple[str, int | None, str, str], float]  # points by target, seed
 class Verdict:
     """A claim and whether our runs support it."""
 
-    says: str
+    claim: str
     verdict: str
     difference: Difference | None = None  # in points, with its 95 % interval over problems
     n_problems: int = 0
@@ -49,7 +49,7 @@ class Verdict:
     def cells(self) -> tuple[str, ...]:
         """Text for a table: claim, verdict, difference, problems, the paper's difference."""
         paper = "" if self.paper is None else f"{self.paper:+.1f}" + ", excluded" * bool(self.is_paper_excluded)
-        text = f"the same, {self.method} alone" if self.method else self.says
+        text = f"the same, {self.method} alone" if self.method else self.claim
         text += " (guide)" * self.is_guide
         text += f" (without {', '.join(self.left_out)}: not converged)" if self.left_out else ""
         return text, self.verdict, difference_text(self.difference), str(self.n_problems or ""), paper
@@ -134,7 +134,7 @@ def _verdict(
     of_problem: dict[str, list[float]] = {}
     for key, value in ours.items():
         of_problem.setdefault(key[0], []).append(value)
-    verdict = Verdict(claim.says, NOT_RUN, None, len(of_problem), len(ours), paper, is_guide, method)
+    verdict = Verdict(claim.text, NOT_RUN, None, len(of_problem), len(ours), paper, is_guide, method)
     if len(of_problem) < 2:
         return verdict
     differences = ProblemDifferences(np.array([np.mean(values) for values in of_problem.values()]))

@@ -38,11 +38,16 @@ def paper_rows() -> tuple[PaperRow, ...]:
     text = files(__package__).joinpath("paper_numbers.csv").read_text(encoding="utf-8")
     rows = []
     for cells in csv.DictReader(text.splitlines()):
-        key = (cells["table"], cells["method"], cells["selection"], cells["target"])
-        accuracy = {group: float(cells[group]) for group in GROUPS if cells[group]}
-        change = {group: float(cells[f"change {group}"]) for group in GROUPS if cells[f"change {group}"]}
-        doubts = {group: cells[f"doubt {group}"] for group in GROUPS if cells[f"doubt {group}"]}
-        rows.append(PaperRow(*key, accuracy, change, doubts))
+        row = PaperRow(
+            cells["table"],
+            cells["method"],
+            cells["selection"],
+            cells["target"],
+            accuracy={group: float(cells[group]) for group in GROUPS if cells[group]},
+            change={group: float(cells[f"change {group}"]) for group in GROUPS if cells[f"change {group}"]},
+            doubts={group: cells[f"doubt {group}"] for group in GROUPS if cells[f"doubt {group}"]},
+        )
+        rows.append(row)
     return tuple(rows)
 
 
@@ -176,16 +181,22 @@ def _cell(values: Values, changes: list[float], printed: Sequence[PaperRow], gro
 
 def _printed(suite: Suite, setting: SuiteSetting, targets: Sequence[str], group: str) -> list[PaperRow]:
     """The paper's rows for a cell; none unless it prints the figures of all targets."""
-    key = suite.name, setting.method, suite.printed_as.get(setting.row, setting.row)
-    rows = paper_rows()
+    selection = suite.printed_as.get(setting.row, setting.row)
     if suite.printed:
-        counts = {
-            target: dict(zip(suite.groups, map(float, row), strict=True)) for target, row in suite.printed.items()
-        }
-        rows = tuple(PaperRow(*key, target, row, {}, suite.doubted.get(target, {})) for target, row in counts.items())
-    printed = [
-        row
-        for row in rows
-        if (row.table, row.method, row.selection) == key and row.target in targets and group in row.accuracy
-    ]
+        rows = [
+            PaperRow(
+                suite.name,
+                setting.method,
+                selection,
+                target,
+                accuracy=dict(zip(suite.groups, map(float, numbers), strict=True)),
+                change={},
+                doubts=suite.doubted.get(target, {}),
+            )
+            for target, numbers in suite.printed.items()
+        ]
+    else:
+        key = suite.name, setting.method, selection
+        rows = [row for row in paper_rows() if (row.table, row.method, row.selection) == key]
+    printed = [row for row in rows if row.target in targets and group in row.accuracy]
     return printed if len(printed) == len(targets) and not setting.is_guide else []

@@ -46,11 +46,13 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
     scores, about, selection = run.scores, run.about, run.selection
     assert scores is not None, "a problem of a suite has a truth"
     assert run.truth_file is not None
-    weighed, config = None if selection is None else selection.weighed, about["config"]
+    weighed = None if selection is None else selection.weighed
     kept = [] if weighed is None else weighed.classes["weight"].to_numpy()
+    config = about["config"]
     judged = run.judged(run.truth_file)
+    n_new = int((~judged.is_old).sum())
     breakdown = break_down(judged.y_true, judged.y_pred, judged.is_old)
-    errors, n_new = breakdown.by_kind(), int((~judged.is_old).sum())
+    errors = breakdown.by_kind()
     line = {
         "all": scores.all,
         "old": None if np.isnan(scores.old) else scores.old,
@@ -64,7 +66,7 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
         "pool_classes": len(kept),
         "kept_classes": int(np.count_nonzero(kept)),
         "notes": about["notes"],
-        "check": about.get("check"),
+        "check": about["check"],
         "n_steps": config["n_steps"] * config["n_epochs"] if config.get("n_steps") else None,
         "seconds": round(seconds, 1),
         "hits": class_hits(judged),

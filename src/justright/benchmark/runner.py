@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain, cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,9 +75,9 @@ def run_suite(
         todo = missing_runs(suite, out, only, data)
         for problem, _ in todo:  # a problem that cannot be opened raises before another one is run
             problem_of(problem, data)
-        folders = out.absolute(), data and data.absolute()  # a worker may have another working directory
+        results, images = out.absolute(), data and data.absolute()  # a worker may have another working directory
         by_device = cycle([suite.with_run(device=device) for device in devices] or [suite])
-        tasks = [(next(by_device), problem, runs, *folders) for problem, runs in process_parts(todo, n_jobs)]
+        tasks = [(next(by_device), problem, runs, results, images) for problem, runs in process_parts(todo, n_jobs)]
         opened = nullcontext(engine or in_process) if engine or n_jobs == 1 else ENGINES["processes"](n_jobs)
         n_runs = sum(len(runs) for _, runs in todo)
         with opened as run_all:
@@ -125,7 +125,7 @@ def _run_problem(task: tuple[Any, ...]) -> Iterator[Line]:
     from justright.features.backbone import load_backbone
     from justright.runs.run import Run
 
-    backbones = dict[tuple[Any, ...], Any]()
+    loaded = cache(load_backbone)
     for setting, seed in runs:
         started = time.perf_counter()
         line = {"problem": description.name, "part": description.part, "setting": setting.name, "seed": seed}
@@ -135,15 +135,13 @@ def _run_problem(task: tuple[Any, ...]) -> Iterator[Line]:
         else:
             spec = suite.spec(setting, seed, problem.n_target_classes, description)
             line["made_with"] = every_setting(spec)
-            network = (spec.backbone, spec.checkpoint, spec.device, spec.img_size)
-            if network not in backbones:
-                backbones[network] = load_backbone(*network)
+            backbone = loaded(spec.backbone, spec.checkpoint, spec.device, spec.img_size)
             path = run_path(out, description.name, setting.name, seed)
             about = {"command": f"justright benchmark run {suite.name}", "print": line["print"]}
             about |= {"target": description.target, "pool": list(description.pool.values())}
             with owned(path):
                 try:
-                    run = _finished(partial(Run, problem, spec, path, backbones[network], about))
+                    run = _finished(partial(Run, problem, spec, path, backbone, about))
                     line |= result_of(run, time.perf_counter() - started, suite.is_probed)
                 except DegenerateError as error:
                     line["failed"] = str(error)
@@ -211,7 +209,7 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
         if number == 0:
             first = specs[0]
             backbone = load_backbone(first.backbone, first.checkpoint, first.device, first.img_size)
-        banks = dict[tuple[str, int], tuple[float, int]]()
+        banks = dict[tuple[str, int], tuple[float, int]]()  # seconds and bytes of each, which runs share
         for spec in specs:
             work = Work.of(problem, spec)
             plan = CostPlan(work, spec, backbone)
@@ -224,6 +222,7 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
             for n_views, file in zip(plan.stored_views().values(), files, strict=True):
                 banks[file.what, view_seed] = n_views * work.n_images * plan.rates.view, file.n_bytes
         n_runs += len(runs)
-        seconds += work.n_images * plan.rates.extract + sum(bank[0] for bank in banks.values())
-        n_bytes += work.n_images * backbone.dim * 4 + sum(bank[1] for bank in banks.values())
-    return SuiteCosts(n_runs, seconds / max(1, min(n_jobs, len(process_parts(todo, n_jobs)))), n_bytes)
+        seconds += work.n_images * plan.rates.extract + sum(of_bank for of_bank, _ in banks.values())
+        n_bytes += work.n_images * backbone.dim * 4 + sum(of_bank for _, of_bank in banks.values())
+    n_parallel = max(1, min(n_jobs, len(process_parts(todo, n_jobs))))
+    return SuiteCosts(n_runs, seconds / n_parallel, n_bytes)

@@ -94,7 +94,7 @@ class Claim:
     the paper, rows are settings.
     """
 
-    says: str  # the claim in our words
+    text: str  # the claim in our words
     better: tuple[str, ...]  # rows
     than: tuple[str, ...]  # rows
     group: str = "new"  # what is compared: all, old, new, new_as_old, new_as_new, probe
@@ -164,15 +164,15 @@ class Suite:
     ) -> RunSpec:
         """The spec of a run: `n_target` is the true K, as in the paper's tables, unless the suite sets another one."""
         values = {"n_resamples": 0, "n_target": n_target} | dict(self.run) | dict(setting.run) | {"seed": seed}
-        for name in ("settings", "selector_params"):
-            values[name] = {**self.run.get(name, {}), **setting.run.get(name, {})}
+        shared, own = self.run.get("settings", {}), setting.run.get("settings", {})
         # of shared settings only those of the method: GCD, say, has no entropy, and k-means no steps
         known = {item.name for item in fields(METHODS[values.get("method", RunSpec.method)].config_class)}
         if setting.method not in ("", self.run.get("method", "")):
-            own = setting.run.get("settings", {})
-            values["settings"] = {key: value for key, value in values["settings"].items() if key in own or key in known}
-        if problem is not None and problem.settings:
-            values["settings"] |= {name: value for name, value in problem.settings.items() if name in known}
+            shared = {name: value for name, value in shared.items() if name in known or name in own}
+        of_problem = {} if problem is None else problem.settings
+        of_problem = {name: value for name, value in of_problem.items() if name in known}
+        values["settings"] = {**shared, **own, **of_problem}
+        values["selector_params"] = {**self.run.get("selector_params", {}), **setting.run.get("selector_params", {})}
         if n_target is not None and setting.k_factor != 1:
             values["n_target"] = round(setting.k_factor * n_target)
         if values["n_target"] == 0:  # TOML has no null: 0 means that K is estimated

@@ -59,8 +59,10 @@ def problem_tables(rows: Sequence[Record]) -> list[TextTable]:
 
 def _problem_cells(row: Record) -> tuple[str, ...]:
     scores = ["" if row[group] is None else mean_text(row[group], row[f"{group} spread"]) for group in GROUPS]
-    counts = [row[name] for name in ("categories in use", "categories")]
-    used = "" if counts[0] is None else " of ".join(f"{count:.1f}".removesuffix(".0") for count in counts)
+    used = ""
+    if row["categories in use"] is not None:
+        counts = [f"{row[name]:.1f}".removesuffix(".0") for name in ("categories in use", "categories")]
+        used = " of ".join(counts)
     return (row["setting"], str(row["runs"]), *scores, used)
 
 
@@ -144,9 +146,11 @@ def latex(tables: Sequence[TextTable], notes: Sequence[str] = (), doubts: Sequen
 
     parts = []
     for title, columns, rows in tables:
-        head = [r"\begin{table}", r"\centering", rf"\caption{{{escaped(title)}}}"]
-        head += [rf"\begin{{tabular}}{{{'l' * len(columns)}}}", r"\toprule", line(columns), r"\midrule"]
-        parts.append("\n".join([*head, *map(line, rows), r"\bottomrule", r"\end{tabular}", r"\end{table}"]))
+        lines = [r"\begin{table}", r"\centering", rf"\caption{{{escaped(title)}}}"]
+        lines += [rf"\begin{{tabular}}{{{'l' * len(columns)}}}", r"\toprule", line(columns), r"\midrule"]
+        lines += map(line, rows)
+        lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+        parts.append("\n".join(lines))
     remarks = [*notes, *([IN_DOUBT + ":"] if doubts else []), *doubts]
     parts += ["\n".join(f"% {remark}" for remark in remarks)] if remarks else []
     return "\n\n".join(parts) + "\n"
@@ -173,11 +177,12 @@ def records(table: PaperTable) -> list[Record]:
     for row in table.rows:
         role = "guide" if row.is_guide else "rival"
         for (target, group), cell in row.cells.items():
-            where = (table.name, table.profile, row.method, row.row, role, target, table.stands_for.get(target))
+            stands_for = table.stands_for.get(target)
+            place = (table.name, table.profile, row.method, row.row, role, target, stands_for, group)
             change = cell.change or (None, None, None)
             numbers = (cell.mean, cell.spread, cell.n, *change, cell.paper, cell.paper_change)
             finite = [None if number is None or not math.isfinite(number) else number for number in numbers]
-            values = (*where, group, *finite, "; ".join(cell.doubts) or None)
+            values = [*place, *finite, "; ".join(cell.doubts) or None]
             cell_records.append(dict(zip(RECORD_COLUMNS, values, strict=True)))
     return cell_records
 
@@ -217,6 +222,6 @@ def _claim_record(table: PaperTable, verdict: Verdict) -> Record:
         "paper excluded": verdict.is_paper_excluded,
         **dict(zip(("change", "change low", "change high"), verdict.difference or (), strict=False)),
         "paper change": verdict.paper,
-        "claim": verdict.says,
+        "claim": verdict.claim,
         "verdict": verdict.verdict,
     }

@@ -38,23 +38,23 @@ def cache() -> None:
 @with_terminal
 def show(terminal: Terminal) -> None:
     """List kept features and banks, with size and last use."""
-    kept, banks, half_written = FeatureCache(), KeptBanks(), leftovers(home())
-    sections, listed = kept.sections(), banks.sections()
-    for title, columns, every in (("Kept features", FEATURES, sections), ("Kept view banks", BANKS, listed)):
-        if every:
-            terminal.table(title, columns, [_row(each, columns) for each in every])
-    of_features, of_banks = (sum(each["bytes"] for each in every) for every in (sections, listed))
+    features, banks, half_written = FeatureCache(), KeptBanks(), leftovers(home())
+    of_features, of_banks = features.sections(), banks.sections()
+    for title, columns, sections in (("Kept features", FEATURES, of_features), ("Kept view banks", BANKS, of_banks)):
+        if sections:
+            terminal.table(title, columns, [_row(each, columns) for each in sections])
+    n_bytes, n_bank_bytes = (sum(each["bytes"] for each in sections) for sections in (of_features, of_banks))
     value = {
-        "place": str(kept.root),
-        "limit": kept.limit,
-        "bytes": of_features,
-        "sections": sections,
-        "banks": {"place": str(banks.root), "limit": banks.limit, "bytes": of_banks, "banks": listed},
+        "place": str(features.root),
+        "limit": features.limit,
+        "bytes": n_bytes,
+        "sections": of_features,
+        "banks": {"place": str(banks.root), "limit": banks.limit, "bytes": n_bank_bytes, "banks": of_banks},
         "leftovers": {"files": list(map(str, half_written)), "bytes": bytes_of(*half_written)},
     }
     lines = [
-        f"{size_text(of_features)} of at most {size_text(kept.limit)} in {kept.root}",
-        f"{size_text(of_banks)} of at most {size_text(banks.limit)} in {banks.root}",
+        f"{size_text(n_bytes)} of at most {size_text(features.limit)} in {features.root}",
+        f"{size_text(n_bank_bytes)} of at most {size_text(banks.limit)} in {banks.root}",
     ]
     if half_written:
         size = size_text(bytes_of(*half_written))

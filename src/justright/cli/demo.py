@@ -125,15 +125,25 @@ def _photo_runs(terminal: Terminal, out: Path, seed: int, device: str) -> dict[s
         f"labeled as {' or '.join(KNOWN)}; the pool: {counts.pool} labeled photos of other fruit. "
         f"See {folder / 'ATTRIBUTION.txt'}."
     )
-    shared: dict[str, Any] = {"truth": folder / "truth.csv", "backbone": BACKBONE, "seed": seed, "device": device}
-    shared["settings"] = PHOTO_SETTINGS
-    sources = folder / "photos", folder / "labeled", folder / "pool"
     runs = {name: RunFolder(out / "runs" / name.replace(" ", "-")) for name in (OWN_ONLY, WITH_POOL)}
     command = f"justright demo --photos --out {shlex.quote(str(out))} --seed {seed}"
     for (name, run), selector in zip(runs.items(), ("own", "none"), strict=True):
         terminal.say(f"Learning from {name}.")
         with use(message=lambda message: None):  # advice about settings and disk space, for users' own photos
-            discover(*sources, run.path, selector=selector, answer="joint", command=command, **shared)
+            discover(
+                folder / "photos",
+                labeled=folder / "labeled",
+                pool=folder / "pool",
+                out=run.path,
+                truth=folder / "truth.csv",
+                selector=selector,
+                answer="joint",
+                backbone=BACKBONE,
+                device=device,
+                seed=seed,
+                settings=PHOTO_SETTINGS,
+                command=command,
+            )
     return {name: RunFolder(run.path) for name, run in runs.items()}
 
 
@@ -150,17 +160,20 @@ def _show(terminal: Terminal, runs: dict[str, RunFolder], out: Path) -> None:
     scores: dict[str, Any] = {name: run.scores.to_dict() for name, run in runs.items() if run.scores is not None}
     rows = [(f"{name} of the features", *_percents(of_simple), "") for name, of_simple in simple.items()]
     rows += [(f"justright, {name}", *_percents(scores[name]), _expected_percent(run)) for name, run in runs.items()]
-    n_images, n_right = scores[WITH_POOL]["n_images"], round(scores[WITH_POOL]["all"] * scores[WITH_POOL]["n_images"])
-    size, k = f"{n_images:,} images of {scores[WITH_POOL]['n_classes']} kinds", own.about["n_target"]
-    title = f"{size}, K = {k} ({own.about['k_source']}); accuracy in percent, one seed"
+    with_pool = scores[WITH_POOL]
+    title = (
+        f"{with_pool['n_images']:,} images of {with_pool['n_classes']} kinds, K = {own.about['n_target']} "
+        f"({own.about['k_source']}); accuracy in percent, one seed"
+    )
     terminal.table(title, ("way", "All", "known kinds", "new kinds", "the tool expected"), rows)
     best = max(simple, key=lambda name: simple[name]["all"])
     text = (
         f"Of the images, {100 * simple[best]['all']:.0f} % are right with {best} of the features, "
         f"{100 * scores[OWN_ONLY]['all']:.0f} % with justright and the few own labels, and "
-        f"{100 * scores[WITH_POOL]['all']:.0f} % if labeled images of other kinds guide it{verdict}."
+        f"{100 * with_pool['all']:.0f} % if labeled images of other kinds guide it{verdict}."
     )
     if pooled.expected is not None:
+        n_right = round(with_pool["all"] * with_pool["n_images"])
         text += (
             f"\nIt expected {pooled.expected} to be right with the pool, before any true label was read; "
             f"{n_right:,} are."

@@ -184,16 +184,19 @@ def show_result(terminal: Terminal, result: Result, with_report: bool = True) ->
     if with_report:
         written.append(result.report())
     others = "other images" if predictions.is_given.any() else "images"
-    lines = [
-        *([run.expected.in_words(others)] if run.expected and run.expected.n else []),
+    lines = []
+    if run.expected and run.expected.n:
+        lines.append(run.expected.in_words(others))
+    lines.append(
         f"K of the target: {about['n_target']} ({about['k_source']}). Backbone: {about['backbone']['name']}. "
-        f"Seed: {about['seed']}. Confidence rests on {about['calibrated_on']}.",
-        *([] if run.scores is None else [str(run.scores)]),
-        *(f"Note: {note}." for note in about["notes"]),
-        "Seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in about["seconds"].items()),
-        *(f"Written: {path}" for path in written),
-        f"Look through the clusters: justright review {run.path}",
-    ]
+        f"Seed: {about['seed']}. Confidence rests on {about['calibrated_on']}."
+    )
+    if run.scores is not None:
+        lines.append(str(run.scores))
+    lines += [f"Note: {note}." for note in about["notes"]]
+    lines.append("Seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in about["seconds"].items()))
+    lines += [f"Written: {path}" for path in written]
+    lines.append(f"Look through the clusters: justright review {run.path}")
     names = ("n_target", "k_source", "backbone", "seed", "pool_role", "notes", "left_out", "expected_right", "seconds")
     value = {name: about.get(name) for name in names} | {
         "run": str(run.path),

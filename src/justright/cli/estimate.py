@@ -17,7 +17,7 @@ from justright.runs.counting import estimate_record
 from justright.utils.errors import JustrightError
 from justright.utils.files import write_json, write_text
 from justright.utils.remote import Place
-from justright.utils.types import UNLABELED
+from justright.utils.types import UNLABELED, Array
 
 SEARCH = "labeled-search"
 UNLABELED_COUNTERS = (BEST, "spread")  # those that count without any label
@@ -71,14 +71,7 @@ def estimate(
     if labeled is None and (other_kinds or counter not in UNLABELED_COUNTERS):
         option = "--other-kinds" if other_kinds else f"--counter {counter}"
         raise click.UsageError(f"{option} needs LABELED, features of labeled images.")
-    unlabeled = FeatureTable.open(target)
-    features, labels, pool = np.asarray(unlabeled.features), np.full(len(unlabeled), UNLABELED), None
-    if labeled is not None:
-        known = FeatureTable.open(labeled)
-        features, labels = labeled_and_target(known, unlabeled)
-        if other_kinds:
-            n = len(known)
-            pool, features, labels = (features[:n], labels[:n]), features[n:], labels[n:]
+    features, labels, pool = _read(labeled, target, other_kinds)
     n_classes = len(set(labels.tolist()) - {UNLABELED})
     if max_k is not None and max_k < n_classes:
         raise JustrightError(
@@ -86,15 +79,14 @@ def estimate(
         )
     names = [counter]
     if counter == BEST:
-        names = list(UNLABELED_COUNTERS if labeled is None else COUNTERS)
-        names = [name for name in names if not (other_kinds and name == SEARCH)]
+        names = [*COUNTERS] if labeled is not None else [*UNLABELED_COUNTERS]
+        if other_kinds:
+            names.remove(SEARCH)
     counters: dict[str, CategoryCounter] = {}
-    intervals = {}
     for name in names:
-        more: dict[str, Any] = {"max_k": max_k} if name == SEARCH else {}
-        counters[name] = COUNTERS[name](seed=seed, **more).fit(features, labels, pool)
-        if interval:
-            intervals[name] = counters[name].interval()
+        options: dict[str, Any] = {"max_k": max_k} if name == SEARCH else {}
+        counters[name] = COUNTERS[name](seed=seed, **options).fit(features, labels, pool)
+    intervals = {name: each.interval() for name, each in counters.items()} if interval else {}
     records = {name: estimate_record(each, intervals.get(name)) for name, each in counters.items()}
     if figure:
         from justright.report.drawing import to_svg
@@ -109,6 +101,19 @@ def estimate(
     rows = [(name, k[name], _text(intervals.get(name)), len(counters[name].curve_)) for name in names]
     terminal.table("Number of categories", ("counter", "K", "90 % interval", "points of its curve"), rows)
     terminal.result(result, answer(k, intervals))
+
+
+def _read(labeled: Place | None, target: Place, other_kinds: bool) -> tuple[Array, Array, tuple[Array, Array] | None]:
+    """Features and labels of the images to count, and those of images of other kinds."""
+    unlabeled = FeatureTable.open(target)
+    if labeled is None:
+        return np.asarray(unlabeled.features), np.full(len(unlabeled), UNLABELED), None
+    known = FeatureTable.open(labeled)
+    features, labels = labeled_and_target(known, unlabeled)
+    if not other_kinds:
+        return features, labels, None
+    n = len(known)
+    return features[n:], labels[n:], (features[:n], labels[:n])
 
 
 def answer(estimates: dict[str, int], intervals: dict[str, tuple[int, int]]) -> str:

@@ -8,8 +8,8 @@ import click
 
 from justright.cli.common import FILE, OUT_FILE, OUT_SVG, PATH, Command
 from justright.cli.terminal import Terminal, with_terminal
-from justright.evaluation import PROTOCOLS, Counts, Protocol, break_down, estimate_accuracy, matched_confusion
-from justright.evaluation.files import read_checked, read_judged
+from justright.evaluation import PROTOCOLS, Counts, Errors, Protocol, break_down, estimate_accuracy, matched_confusion
+from justright.evaluation.files import JudgedPredictions, read_checked, read_judged
 from justright.runs.run_folder import RunFolder
 from justright.utils.files import write_text
 
@@ -71,12 +71,7 @@ def evaluate(
         raise click.UsageError("--by-cluster needs --checked.")
     run = RunFolder.open(predictions) if predictions.is_dir() else None
     if checked is not None:
-        sample = read_checked(predictions if run is None else run.path / "predictions.parquet", checked)
-        strata = sample.clusters if by_cluster else None
-        estimate = estimate_accuracy(
-            sample.checked, sample.is_right, len(sample.clusters), clusters=strata, confidence=sample.confidence
-        )
-        terminal.result(estimate.to_dict(), str(estimate))
+        _estimate(terminal, predictions if run is None else run.path / "predictions.parquet", checked, by_cluster)
         return
     assert truth is not None
     judged = read_judged(predictions, truth) if run is None else run.judged(truth)
@@ -94,17 +89,37 @@ def evaluate(
         scores.save(out)
         terminal.say(f"Scores written to {out}")
     if errors or confusion:
-        from justright.report.drawing import to_svg  # matplotlib is slow to import
-        from justright.report.run_figures import draw_confusion, draw_errors
-
-        if errors:
-            write_text(errors, to_svg(draw_errors(breakdown)))
-            terminal.say(f"Errors drawn in {errors}")
-        if confusion:
-            matched = matched_confusion(Counts.of(judged.y_true, judged.y_pred), breakdown.classes[breakdown.is_old])
-            write_text(confusion, to_svg(draw_confusion(matched, judged.class_names)))
-            terminal.say(f"Confusion drawn in {confusion}")
+        _draw(terminal, judged, breakdown, errors, confusion)
     terminal.result({"scores": scores.to_dict(), "errors": breakdown.to_dict()}, str(scores))
     rows = [(kind.replace("_", " "), n, f"{n / scores.n_images:.1%}") for kind, n in breakdown.by_kind().items()]
     rows += [(f"because {cause}", n, f"{n / scores.n_images:.1%}") for cause, n in breakdown.by_cause().items()]
     terminal.table("Errors", ["kind", "images", "of all"], rows)
+
+
+def _estimate(terminal: Terminal, predictions: Path, checked: Path, by_cluster: bool) -> None:
+    """Print the accuracy that a checked sample suggests."""
+    sample = read_checked(predictions, checked)
+    estimate = estimate_accuracy(
+        sample.checked,
+        sample.is_right,
+        len(sample.clusters),
+        clusters=sample.clusters if by_cluster else None,
+        confidence=sample.confidence,
+    )
+    terminal.result(estimate.to_dict(), str(estimate))
+
+
+def _draw(
+    terminal: Terminal, judged: JudgedPredictions, breakdown: Errors, errors: Path | None, confusion: Path | None
+) -> None:
+    """Write the figures of errors and of the confusion."""
+    from justright.report.drawing import to_svg  # matplotlib is slow to import
+    from justright.report.run_figures import draw_confusion, draw_errors
+
+    if errors:
+        write_text(errors, to_svg(draw_errors(breakdown)))
+        terminal.say(f"Errors drawn in {errors}")
+    if confusion:
+        matched = matched_confusion(Counts.of(judged.y_true, judged.y_pred), breakdown.classes[breakdown.is_old])
+        write_text(confusion, to_svg(draw_confusion(matched, judged.class_names)))
+        terminal.say(f"Confusion drawn in {confusion}")

@@ -45,9 +45,12 @@ def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None) -> None
 
         comparison, place = Comparison.of(folders), out or Path("comparison.html")
         write_comparison(comparison, place)
-        changes = [(group.name, each) for group, found in comparison.changes() for each in found]
         against = f"points against {comparison.baseline_title}"
-        lines = [f"{name}: {each.group.capitalize()} {each} {against}, {each.verdict()}" for name, each in changes]
+        lines = [
+            f"{group.name}: {each.group.capitalize()} {each} {against}, {each.verdict()}"
+            for group, changes in comparison.changes()
+            for each in changes
+        ]
         lines += [f"{' and '.join(pair.names)}: {pair}" for pair in comparison.agreement.pairs]
         value, text = comparison.to_json(), "\n".join([*lines, *comparison.warnings()])
     size = place.stat().st_size

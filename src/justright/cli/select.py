@@ -16,6 +16,7 @@ from justright.features.table import FeatureTable
 from justright.runs.selection import Selection, merge_tables, require_flat, save_selection, stability_of
 from justright.selection import DEFAULT_SELECTOR
 from justright.selection.diagnosis import N_DRAWS, diagnose
+from justright.selection.stability import Stability
 from justright.utils.errors import JustrightError
 from justright.utils.file_rows import row_shards
 from justright.utils.parallel import ENGINES
@@ -101,8 +102,9 @@ def select(
     unlabeled = FeatureTable.open(target).without_labels()
     merged = merge_tables([FeatureTable.open(path) for path in pool])
     own = None if labeled is None else FeatureTable.open(labeled)
-    for table in (merged.tables[0], *(() if own is None else (own,))):
-        table.header.require_comparable(unlabeled.header)
+    merged.tables[0].header.require_comparable(unlabeled.header)
+    if own is not None:
+        own.header.require_comparable(unlabeled.header)
     require_flat(unlabeled)
     if n_clusters is not None and n_clusters > len(unlabeled):
         raise JustrightError(
@@ -117,8 +119,14 @@ def select(
     result = Selection.of(name, fitted, merged, stability)
     diagnosis = None
     if own is not None:
-        sets = (np.asarray(own.features), own.labels), (merged.features, merged.labels), np.asarray(unlabeled.features)
-        diagnosis = diagnose(*sets, n_clusters, n_draws, seed)
+        diagnosis = diagnose(
+            (np.asarray(own.features), own.labels),
+            (merged.features, merged.labels),
+            np.asarray(unlabeled.features),
+            n_clusters,
+            n_draws,
+            seed,
+        )
     request: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
     request |= {"selector": repr(fitted), "seed": seed}
     if backbone := merged.tables[0].header.backbone.get("name"):
@@ -135,12 +143,17 @@ def select(
         terminal.say(f"Written: {file}")
     terminal.table(f"Kept by {result.name}", result.source_columns(), result.source_cells())
     if stability is not None:
-        share = stability.kept_share
-        n_always, n_never = int((share == 1).sum()), int((share == 0).sum())
-        columns = ("always kept", "sometimes kept", "never kept", "std of a weight")
-        row = (n_always, len(share) - n_always - n_never, n_never, float(stability.weight_std.mean()))
-        terminal.table(f"Classes over {stability.n_resamples} resamples", columns, [row])
+        _show_stability(terminal, stability)
     value = {"request": request} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
     lines = [f"{result.summary()}."]
     lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how, diagnosis.caveat]
     terminal.result(value | {"written": [str(file) for file in written]}, "\n".join(lines))
+
+
+def _show_stability(terminal: Terminal, stability: Stability) -> None:
+    """Print how many classes all, some and none of the resamples keep."""
+    share = stability.kept_share
+    n_always, n_never = int((share == 1).sum()), int((share == 0).sum())
+    columns = ("always kept", "sometimes kept", "never kept", "std of a weight")
+    row = (n_always, len(share) - n_always - n_never, n_never, float(stability.weight_std.mean()))
+    terminal.table(f"Classes over {stability.n_resamples} resamples", columns, [row])

@@ -75,9 +75,13 @@ class Terminal:
         console, done = Console(stderr=True), 0
         console.quiet = not console.is_terminal  # rich before 14.3 prints an empty line after a disabled bar
         started = last = time.monotonic()
-        columns = (progress.SpinnerColumn(), *progress.Progress.get_default_columns(), progress.MofNCompleteColumn())
-        text = progress.TextColumn("{task.fields[text]}")  # such as the loss
-        with progress.Progress(*columns, text, console=console, transient=True, disable=not console.is_terminal) as bar:
+        columns = [
+            progress.SpinnerColumn(),
+            *progress.Progress.get_default_columns(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("{task.fields[text]}"),  # such as the loss
+        ]
+        with progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
             task = bar.add_task(what, total=total, text="")
             for done, step in enumerate(steps, start=1):
                 yield step

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial.distance import cdist
 
-from justright.clustering.lloyd import scores
 from justright.clustering.semisup_kmeans import SemiSupKMeans
 from justright.geometry import unit_rows
 from justright.utils.types import UNLABELED, Array
@@ -38,7 +37,6 @@ def hierarchy(
     n_clusters: int,
     seed: int,
     *,
-    is_capped: bool = False,
     order: Order = "restored",
 ) -> Hierarchy:
     """Clusters of images, some of which are labeled, at every level.
@@ -49,13 +47,12 @@ def hierarchy(
 
     Parameters:
         labels: the class of each image, numbered from 0, -1 for unlabeled.
-        is_capped: no cluster has more than its share of images.
         order: official assigns coarse labels to the wrong images, as the public code does: first those of images in
             known clusters, then those of the others, regardless of the order of images.
     """
     x = unit_rows(features)
     n_known = len(np.unique(labels[labels != UNLABELED]))
-    clusters, centroids = _clusters(x, labels, n_clusters, seed, is_capped)
+    clusters, centroids = _clusters(x, labels, n_clusters, seed)
     is_known = clusters < n_known
     levels, reach = [clusters], [_reach(centroids)[clusters]]
     for known, new in level_sizes(n_known, n_clusters - n_known)[1:]:
@@ -63,7 +60,7 @@ def hierarchy(
         if n_known:
             groups = SemiSupKMeans(known, seed=seed, normalize=False).fit(centroids[:n_known]).labels_
             given[is_known] = groups[clusters[is_known]]
-        coarse, coarse_centroids = _clusters(x, given, known + new, seed, is_capped)
+        coarse, coarse_centroids = _clusters(x, given, known + new, seed)
         if order == "official":
             coarse = np.concatenate([coarse[is_known], coarse[~is_known]])
         levels.append(coarse)
@@ -72,26 +69,10 @@ def hierarchy(
 
 
 def _clusters(
-    x: Float[Array, "images dim"], given: Int[Array, " images"], n_clusters: int, seed: int, is_capped: bool
+    x: Float[Array, "images dim"], given: Int[Array, " images"], n_clusters: int, seed: int
 ) -> tuple[Int[Array, " images"], Float[Array, "clusters dim"]]:
     kmeans = SemiSupKMeans(n_clusters, n_init=1, seed=seed, normalize=False).fit(x, given)
-    clusters, centroids = np.array(kmeans.labels_), np.asarray(kmeans.centroids_)
-    if is_capped:
-        free = given == UNLABELED
-        share = -(-len(x) // n_clusters)
-        room = np.maximum(share - np.bincount(given[~free], minlength=n_clusters), 0)
-        clusters[free] = within_room(scores(x[free], centroids), room)
-    return clusters, centroids
-
-
-def within_room(distance: Float[Array, "images clusters"], room: Int[Array, " clusters"]) -> Int[Array, " images"]:
-    """The nearest cluster with capacity left for each image; images closest to a cluster choose first."""
-    room, cluster = room.copy(), np.zeros(len(distance), dtype=np.int64)
-    preferred = distance.argsort(axis=1, kind="stable")
-    for image in distance.min(axis=1).argsort(kind="stable"):
-        cluster[image] = preferred[image, np.argmax(room[preferred[image]] > 0)]
-        room[cluster[image]] -= 1
-    return cluster
+    return np.array(kmeans.labels_), np.asarray(kmeans.centroids_)
 
 
 def _reach(centroids: Float[Array, "clusters dim"]) -> Float[Array, " clusters"]:

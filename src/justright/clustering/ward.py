@@ -104,10 +104,13 @@ class _Merging:
             cost[row] = size[row] * size / (size[row] + size) * squared
         np.fill_diagonal(cost, np.inf)
         cost[:n_known, :n_known] = np.inf
-        self.cost, self.parent, self.last = cost, np.arange(n), np.zeros(n)
-        self.is_left, self.highest = np.ones(n, dtype=bool), 0.0
-        self.best = cost.argmin(axis=1)
-        self.least = cost[np.arange(n), self.best]
+        self.cost = cost
+        self.best = cost.argmin(axis=1)  # the cheapest partner of each cluster
+        self.least = cost[np.arange(n), self.best]  # the cost of merging with it
+        self.parent = np.arange(n)  # the cluster that each was merged into
+        self.is_left = np.ones(n, dtype=bool)
+        self.last = np.zeros(n)  # the cost of the last merge within each cluster
+        self.highest = 0.0  # the cost of the costliest merge
 
     def merge(self) -> bool:
         """Merge the cheapest pair; False where no merge is allowed."""
@@ -123,11 +126,14 @@ class _Merging:
         if first < self.n_known:
             row[: self.n_known] = np.inf
         size[first] += size[second]
-        self.parent[second], self.is_left[second], self.least[second] = first, False, np.inf
+        self.parent[second] = first
+        self.is_left[second] = False
+        self.least[second] = np.inf
         cost[second] = cost[:, second] = np.inf
         cost[first] = cost[:, first] = row
         is_closer = row < self.least
-        self.best[is_closer], self.least[is_closer] = first, row[is_closer]
+        self.best[is_closer] = first
+        self.least[is_closer] = row[is_closer]
         is_stale = self.is_left & np.isin(self.best, (first, second)) & ~is_closer
         stale = np.flatnonzero(is_stale | (np.arange(len(row)) == first))
         self.best[stale] = cost[stale].argmin(axis=1)

@@ -207,23 +207,15 @@ class ImageSet:
         return ImageSet(table.append_column(CONTENT, content), self.readers)
 
     def changed(self) -> list[str]:
-        """The files whose content is not that of the column `content`, with the reason.
-
-        A file without a known content must at least be an image.
-        """
+        """The files whose content is not that of the column `content`, with the reason."""
         current = self.content_column(is_strict=False, is_fresh=True)
         reasons = []
-        for row, (path, content) in enumerate(zip(self.paths, current.to_pylist(), strict=True)):
-            expected = self.known_content(row)
+        before = self.table[CONTENT]
+        for path, content, expected in zip(self.paths, current.to_pylist(), before.to_pylist(), strict=True):
             if not content:
                 reasons.append(f"{path}: missing or unreadable")
-            elif expected is not None and content != expected:
+            elif content != expected:
                 reasons.append(f"{path}: {CHANGED}")
-            elif expected is None and self._reader(row).has_files:
-                try:
-                    self.image(row)
-                except BadImageError as error:
-                    reasons.append(error.problem)
         return reasons
 
     def with_ids(self, *, is_strict: bool = True) -> ImageSet:

@@ -46,10 +46,6 @@ class Truth:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Truth cannot be sent to other processes; save it and evaluate from the file")
 
-    def with_old(self, old_classes: tuple[int, ...]) -> Truth:
-        """The same labels with other old classes."""
-        return Truth(self._images, old_classes)
-
     def named_by(self, images: ImageSet) -> Truth:
         """The same labels with the ids of these images, which are the same ones in the same order."""
         return Truth(self._images.named_by(images.table["id"]), self._old_classes)

@@ -11,15 +11,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from justright.clustering import SemiSupKMeans
-from justright.clustering.principal import in_directions, principal_directions
+from justright.clustering.principal import BLOCK_ROWS, in_directions, principal_directions
 from justright.discovery.configs import Config
 from justright.discovery.training_data import TrainingData
-from justright.geometry import unit_rows
+from justright.geometry import below_quantile, quantiles, unit_rows
 from justright.utils.parallel import blas_threads, in_threads, n_cores
 from justright.utils.types import Array, Mask
 
-BLOCK_ROWS = 4096
-N_QUANTILES = 1001
 TEMPERATURES = (1e-3, 1e1)  # search range of the calibration
 
 Center = Float[Array, " dim"] | None  # subtracted from features, where their mean dominates them
@@ -103,18 +101,6 @@ class CategoryAssigner:
     def with_reference(self, best: Float[Array, " target"]) -> CategoryAssigner:
         """Return a copy with a `reference` computed from the best s of each target image."""
         return replace(self, reference=quantiles(best))
-
-
-def quantiles(values: Float[Array, " images"]) -> Float[Array, " quantiles"]:
-    """The distribution of a value over the target, in `N_QUANTILES` numbers."""
-    return np.quantile(values, np.linspace(0, 1, N_QUANTILES)).astype(np.float32)
-
-
-def below_quantile(values: Float[Array, " images"], reference: Float[Array, " quantiles"] | None, level: float) -> Mask:
-    """Whether a value is lower than that of all but a share `level` of the target; never if `level` is 0."""
-    if reference is None or level == 0:
-        return np.zeros(len(values), dtype=bool)
-    return values < np.quantile(reference, level)
 
 
 class Learned(NamedTuple):

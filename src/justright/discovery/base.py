@@ -136,8 +136,9 @@ class Discovery(BaseEstimator, ABC):
                 expected="at least as many, and one",
                 advice="count the classes of the pool that are kept and the new categories of the target",
             )
+        adapted = self._for_classes(config, data)
         n_used, ends_in_norm = int(data.is_used.sum()), self.backbone.cut.ends_in_norm
-        self.config_ = self._for_classes(config, data).fitted(n_used, self.n_categories_, ends_in_norm)
+        self.config_ = adapted.fitted(n_used, self.n_categories_, ends_in_norm)
         self.backbone_ = trainable_copy(self.backbone)
         with torch_threads(self._n_threads_before(), self.folder):
             plain = partial(self._views, "plain", data, views=1, precision="float32", seed=0)
@@ -189,19 +190,19 @@ class Discovery(BaseEstimator, ABC):
 
     def _conclude(self, data: TrainingData, features: Float[Array, "images dim"], learned: Learned) -> None:
         """Calibrate the confidence and set the attributes."""
-        rows, self.calibrated_on_ = np.flatnonzero(data.is_held_out), "held-out labeled images"
-        self.labeled_rows_, self.held_out_rows_ = data.labeled, rows
-        self.class_rows_ = np.union1d(data.labeled, rows)
+        self.labeled_rows_, self.held_out_rows_ = data.labeled, np.flatnonzero(data.is_held_out)
+        self.class_rows_ = np.union1d(self.labeled_rows_, self.held_out_rows_)
         self.class_labels_ = data.labels[self.class_rows_].astype(np.int64)
         self.class_features_ = features[self.class_rows_]
         self.held_out_accuracy_ = math.nan
-        if len(rows):
+        if len(self.held_out_rows_):
+            rows, self.calibrated_on_ = self.held_out_rows_, "held-out labeled images"
             category, _, _ = learned.assigner.assign(features[rows])
             self.held_out_accuracy_ = float(np.mean(category == data.labels[rows]))
+        elif len(self.labeled_rows_):
+            rows, self.calibrated_on_ = self.labeled_rows_, "the labeled images it learned from, hence too sure"
         else:
-            rows, self.calibrated_on_ = data.labeled, "the labeled images it learned from, hence too sure"
-        if not len(rows):
-            self.calibrated_on_ = UNCALIBRATED
+            rows, self.calibrated_on_ = self.labeled_rows_, UNCALIBRATED
         rows = rows[:: -(-len(rows) // CALIBRATION_ROWS) or 1]
         target = features[data.n_labeled :]
         assigner = learned.assigner.calibrated(features[rows], data.labels[rows])
@@ -304,10 +305,15 @@ class TrainedDiscovery(Discovery):
         data = inputs.data
         folder = None if self.folder is None else self.folder / part
         learner.guide = self._guide(inputs, config)
-        options: dict[str, Any] = {"views": config.views, "precision": config.bank_precision}
-        options["seed"] = self.seed if config.views_by_seed else 0
         views: dict[str, Views] = {
-            stream: self._views(learner.transform(stream), data, **options) for stream in learner.streams
+            stream: self._views(
+                learner.transform(stream),
+                data,
+                views=config.views,
+                precision=config.bank_precision,
+                seed=self.seed if config.views_by_seed else 0,
+            )
+            for stream in learner.streams
         }
         if not learner.is_tuned:
             rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])

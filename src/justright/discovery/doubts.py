@@ -61,23 +61,27 @@ def doubts(
 ) -> list[Doubt]:
     """At most one doubt about each category; two kinds takes precedence."""
     size = np.bincount(category, minlength=len(inner))
-    by_category = np.split(np.argsort(category, kind="stable"), np.cumsum(size)[:-1])
-    by_number = {}
-    for number, rows in enumerate(by_category):
+    rows_of = np.split(np.argsort(category, kind="stable"), np.cumsum(size)[:-1])
+    doubt_of = {}
+    for number, rows in enumerate(rows_of):
         side = smaller_side(members[:, rows])
         if inner[number] >= LEAST_INNER and len(side) >= max(LEAST_IMAGES, LEAST_SIDE * len(rows)):
-            by_number[number] = Doubt(number, None, tuple(rows[side].tolist()))
-    together = shared(category, members, len(size))
-    is_possible = (together.sum(axis=0) >= 2) & (size >= LEAST_IMAGES)
+            doubt_of[number] = Doubt(number, None, tuple(rows[side].tolist()))
+
+    is_joined = shared(category, members, len(size))
+    by_two = is_joined.sum(axis=0) >= 2
     for number in range(n_known, len(size)):
-        others = np.flatnonzero(is_possible[number] & ((np.arange(len(size)) < n_known) | (size >= size[number])))
+        if number in doubt_of or size[number] < LEAST_IMAGES:
+            continue
+        is_known_or_larger = (np.arange(len(size)) < n_known) | (size >= size[number])
+        others = np.flatnonzero(by_two[number] & (size >= LEAST_IMAGES) & is_known_or_larger)
         others = others[others != number]
-        if number not in by_number and size[number] >= LEAST_IMAGES and len(others):
-            other, rows = int(others[size[others].argmax()]), by_category[number]
-            clusters = members[together[:, number, other]][:, rows]  # in the members that join the two
+        if len(others):
+            other, rows = int(others[size[others].argmax()]), rows_of[number]
+            clusters = members[is_joined[:, number, other]][:, rows]  # in the members that join the two
             is_in_largest = [each == np.bincount(each).argmax() for each in clusters]
-            by_number[number] = Doubt(number, other, tuple(rows[np.all(is_in_largest, axis=0)].tolist()))
-    return [by_number[number] for number in sorted(by_number)]
+            doubt_of[number] = Doubt(number, other, tuple(rows[np.all(is_in_largest, axis=0)].tolist()))
+    return [doubt_of[number] for number in sorted(doubt_of)]
 
 
 def smaller_side(members: Int[Array, "members images"]) -> Int[Array, " side"]:

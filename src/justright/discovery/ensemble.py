@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from justright.clustering.arrays import squared_norms, sum_by_group
 from justright.clustering.spreading import Neighbors, nearest_rows, spread
 from justright.clustering.ward import MOST_ROWS, constrained_ward
-from justright.geometry.rows import evenly_spaced
+from justright.geometry import evenly_spaced
 from justright.utils.seeding import generator
 from justright.utils.types import UNLABELED, Array
 
@@ -78,14 +78,14 @@ def clustered(
     free = np.flatnonzero(fixed == UNLABELED)
     chosen = free[evenly_spaced(len(free), min(len(free), max(MOST_ROWS, n_clusters)))]
     kept = np.sort(np.concatenate([np.flatnonzero(fixed != UNLABELED), chosen]))
-    found = constrained_ward(z[kept], fixed[kept], n_clusters)
+    ward = constrained_ward(z[kept], fixed[kept], n_clusters)
     labels = np.empty(len(z), dtype=np.int64)
-    labels[kept] = found.labels
+    labels[kept] = ward.labels
     if len(kept) < len(z):
         others = np.setdiff1d(np.arange(len(z)), kept)
-        labels[others] = nearest_mean(z[others], means(z[kept], found.labels))
+        labels[others] = nearest_mean(z[others], means(z[kept], ward.labels))
     inner = np.zeros(n_clusters)  # with fewer images some clusters are empty
-    inner[: len(found.inner)] = found.inner
+    inner[: len(ward.inner)] = ward.inner
     return labels, inner
 
 

@@ -57,10 +57,10 @@ def evidence(
     category: Int[Array, " images"],
     alike: Float[Array, " images"],
     vote: Float[Array, " images"],
-    clusters: CategoryShapes,
+    shapes: CategoryShapes,
 ) -> Float[Array, "images columns"]:
     """The columns of `NAMES`."""
-    return np.stack([alike, vote, *clusters.columns(category)], axis=1).astype(np.float32)
+    return np.stack([alike, vote, *shapes.columns(category)], axis=1).astype(np.float32)
 
 
 INTERCEPT = -2.659
@@ -81,8 +81,8 @@ LEAST, MOST = 0.02, 0.99  # limits of the confidence
 def probability_right(evidence: Float[Array, "images columns"]) -> Float[Array, " images"]:
     """1 / (1 + exp(-(b_0 + sum_j b_j e_j))), a logistic regression on the columns of `NAMES`."""
     weight = np.array([COEFFICIENTS[name] for name in NAMES])
-    found = expit(INTERCEPT + evidence.astype(np.float64) @ weight)
-    return np.clip(found, LEAST, MOST).astype(np.float32)
+    probability = expit(INTERCEPT + evidence.astype(np.float64) @ weight)
+    return np.clip(probability, LEAST, MOST).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,9 @@ def expected_right(confidence: Float[Array, " images"]) -> ExpectedRight:
     s is the `COMMON_ERROR`, which does not shrink with the number of images.
     """
     p, n = confidence.astype(np.float64), len(confidence)
-    total, spread = p.sum(), math.sqrt(float(np.sum(p * (1 - p))) + (COMMON_ERROR * n) ** 2)
+    total = p.sum()
+    spread = math.sqrt(float(np.sum(p * (1 - p))) + (COMMON_ERROR * n) ** 2)
     half = NormalDist().inv_cdf((1 + LEVEL) / 2) * spread
-    low, high = max(0, math.floor(total - half)), min(n, math.ceil(total + half))
-    return ExpectedRight(n, round(total), low, high)
+    return ExpectedRight(
+        n, expected=round(total), low=max(0, math.floor(total - half)), high=min(n, math.ceil(total + half))
+    )

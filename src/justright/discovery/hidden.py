@@ -45,31 +45,30 @@ def hidden_class_shift(
         fixed: the known class of each row, numbered from 0 without gaps, -1 for unlabeled.
     """
     n_known, n_target = int(fixed.max(initial=UNLABELED)) + 1, len(fixed) - n_labeled
-    rows = np.concatenate(
-        [
-            evenly_spaced(n_labeled, min(n_labeled, MOST_IMAGES)),
-            n_labeled + evenly_spaced(n_target, min(n_target, MOST_IMAGES)),
-        ]
-    )
+    of_labeled = evenly_spaced(n_labeled, min(n_labeled, MOST_IMAGES))
+    of_target = n_labeled + evenly_spaced(n_target, min(n_target, MOST_IMAGES))
+    rows = np.concatenate([of_labeled, of_target])
     is_labeled = rows < n_labeled
     frozen, fixed = frozen[rows], fixed[rows]
     if len(np.unique(fixed[is_labeled])) < max(LEAST_CLASSES, n_known) or n_categories > len(rows):
         return 0.0
     near = nearest_rows(frozen, frozen, n_neighbors, np.arange(len(rows)))
     n_hidden = n_known // 2
-    n_right, alike, n_seen = 0, 0.0, 0
+    n_kept = n_known - n_hidden
+    n_right, n_alike, n_seen = 0, 0.0, 0
     for number in range(N_DRAWS):
         order = generator(seed, "hidden classes", number).permutation(n_known)
-        name = np.full(n_known + 1, UNLABELED)  # the last one is that of unlabeled images
-        name[order[n_hidden:]] = np.arange(n_known - n_hidden)
-        start = constrained_ward(frozen, name[fixed], n_categories).labels
-        category = spread(start, name[fixed], near, n_categories, neighbor_share).argmax(axis=1)
-        judged = np.flatnonzero(is_labeled & (name[fixed] == UNLABELED))
-        n_right += _n_matched(category[judged] - (n_known - n_hidden), fixed[judged], n_categories, n_known)
-        alike += float(share_alike(category, near, category)[judged].sum())
+        kept_number = np.full(n_known + 1, UNLABELED)  # of each class; the last entry is that of unlabeled images
+        kept_number[order[n_hidden:]] = np.arange(n_kept)
+        kept = kept_number[fixed]
+        start = constrained_ward(frozen, kept, n_categories).labels
+        category = spread(start, kept, near, n_categories, neighbor_share).argmax(axis=1)
+        judged = np.flatnonzero(is_labeled & (kept == UNLABELED))
+        n_right += _n_matched(category[judged] - n_kept, fixed[judged], n_categories, n_known)
+        n_alike += float(share_alike(category, near, category)[judged].sum())
         n_seen += len(judged)
-    shares = (n_right + 1) / (n_seen + 2), (alike + 1) / (n_seen + 2)
-    shift = n_hidden / (n_hidden + SHRINK) * (logit(shares[0]) - logit(shares[1]))
+    right, alike = (n_right + 1) / (n_seen + 2), (n_alike + 1) / (n_seen + 2)
+    shift = n_hidden / (n_hidden + SHRINK) * (logit(right) - logit(alike))
     return float(np.clip(shift, -MOST_SHIFT, MOST_SHIFT))
 
 

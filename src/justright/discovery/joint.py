@@ -18,9 +18,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
-from justright.clustering.principal import in_directions, principal_directions
+from justright.clustering.principal import BLOCK_ROWS, in_directions, principal_directions
 from justright.clustering.spreading import nearest_rows, share_alike
-from justright.discovery.assigner import BLOCK_ROWS, below_quantile, quantiles
 from justright.discovery.doubts import OtherClusterings
 from justright.discovery.ensemble import (
     N_NEIGHBORS,
@@ -34,8 +33,7 @@ from justright.discovery.ensemble import (
 from justright.discovery.evidence import CategoryShapes, evidence, largest_overlap, probability_right
 from justright.discovery.hidden import hidden_class_shift
 from justright.discovery.predictions import UNCALIBRATED
-from justright.geometry import unit_rows
-from justright.geometry.rows import evenly_spaced
+from justright.geometry import below_quantile, evenly_spaced, quantiles, unit_rows
 from justright.utils.types import UNLABELED, Array, Mask
 
 N_DIRECTIONS = 256
@@ -127,7 +125,7 @@ class JointAnswer:
     anchors: Float[Array, "anchors joint"]  # z of labeled images, then of target images
     category: Int[Array, " anchors"]
     vote: Float[Array, " anchors"]  # share of the votes for that category
-    clusters: CategoryShapes  # of the categories
+    shapes: CategoryShapes
     n_labeled: int  # how many anchors are labeled images
     similarity: Float[Array, " quantiles"]  # of the mean cosine of target images to their nearest anchors
     temperature: float  # turns scores of the method into probabilities
@@ -135,7 +133,7 @@ class JointAnswer:
     @cached_property
     def _category_means(self) -> Float[Array, "categories joint"]:
         """The mean z of each category."""
-        return means(self.anchors, self.category, len(self.clusters.size))
+        return means(self.anchors, self.category, len(self.shapes.size))
 
     def predict(
         self,
@@ -144,12 +142,12 @@ class JointAnswer:
         scores: Callable[[Float[Array, "images dim"]], Float[Array, "images categories"]],
     ) -> Assignment:
         """Assign new images by their features before and after training; `scores` gives the method's scores."""
-        found = []
-        for at in range(0, max(1, len(tuned)), BLOCK_ROWS):
-            rows = slice(at, at + BLOCK_ROWS)
+        blocks = []
+        for start in range(0, max(1, len(tuned)), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
             probability = probabilities(scores(tuned[rows]), self.temperature)
-            found.append(self.assign(Inputs(frozen[rows], [tuned[rows]], [probability])))
-        return Assignment.concat(found)
+            blocks.append(self.assign(Inputs(frozen[rows], [tuned[rows]], [probability])))
+        return Assignment.concat(blocks)
 
     def is_neither(self, similarity: Float[Array, " images"], level: float) -> Mask:
         """Whether an image is less similar to the anchors than all but a share `level` of the target's images are."""
@@ -157,17 +155,23 @@ class JointAnswer:
 
     def tensors(self) -> dict[str, Array]:
         """All arrays, by name; the largest in half precision."""
-        views = {"frozen": self.space.frozen, "tuned": self.space.tuned[0]}
-        kept = {
-            f"{name} {part}": getattr(view, part) for name, view in views.items() for part in ("center", "directions")
+        frozen, tuned = self.space.frozen, self.space.tuned[0]
+        return {
+            "frozen center": frozen.center,
+            "frozen directions": frozen.directions,
+            "tuned center": tuned.center,
+            "tuned directions": tuned.directions,
+            "anchors": self.anchors.astype(np.float16),
+            "similarity": self.similarity,
+            "category": self.category.astype(np.int32),
+            "vote": self.vote.astype(np.float32),
+            "size": self.shapes.size,
+            "repeated": self.shapes.repeated,
         }
-        kept |= {"anchors": self.anchors.astype(np.float16), "similarity": self.similarity}
-        kept |= {"category": self.category.astype(np.int32), "vote": self.vote.astype(np.float32)}
-        return kept | {"size": self.clusters.size, "repeated": self.clusters.repeated}
 
     def about(self) -> dict[str, int | float]:
         """All other values."""
-        numbers = {"below": self.clusters.below, "hidden": self.clusters.hidden, "temperature": self.temperature}
+        numbers = {"below": self.shapes.below, "hidden": self.shapes.hidden, "temperature": self.temperature}
         return {"n_labeled": self.n_labeled, **numbers}
 
     @staticmethod
@@ -178,28 +182,28 @@ class JointAnswer:
             PrincipalView(tensors[f"{name} center"], tensors[f"{name} directions"]) for name in ("frozen", "tuned")
         )
         return JointAnswer(
-            Space(frozen, (tuned,)),
-            tensors["anchors"].astype(np.float32),
-            tensors["category"].astype(np.int64),
-            tensors["vote"],
-            CategoryShapes(tensors["size"], tensors["repeated"], float(about["below"]), float(about["hidden"])),
-            int(about["n_labeled"]),
-            tensors["similarity"],
-            float(about["temperature"]),
+            space=Space(frozen, (tuned,)),
+            anchors=tensors["anchors"].astype(np.float32),
+            category=tensors["category"].astype(np.int64),
+            vote=tensors["vote"],
+            shapes=CategoryShapes(tensors["size"], tensors["repeated"], float(about["below"]), float(about["hidden"])),
+            n_labeled=int(about["n_labeled"]),
+            similarity=tensors["similarity"],
+            temperature=float(about["temperature"]),
         )
 
     def assign(self, inputs: Inputs) -> Assignment:
         """Assign other images of the same training: the nearest category mean and the nearest anchors vote."""
         z = np.concatenate(self.space.parts(inputs), axis=1)
         near = nearest_rows(z, self.anchors, N_NEIGHBORS)
-        one_hot = np.eye(len(self.clusters.size), dtype=np.float32)
+        one_hot = np.eye(len(self.shapes.size), dtype=np.float32)
         votes = (1 - NEIGHBOR_SHARE) * one_hot[nearest_mean(z, self._category_means)]
         rows = np.repeat(np.arange(len(z)), near.rows.shape[1])
         np.add.at(votes, (rows, self.category[near.rows].ravel()), (NEIGHBOR_SHARE * near.weight).ravel())
         category = votes.argmax(axis=1)
         alike = share_alike(category, near, self.category)
         vote = np.sum(near.weight * (self.category[near.rows] == category[:, None]) * self.vote[near.rows], axis=1)
-        return Assignment(category, evidence(category, alike, vote, self.clusters), near.similarity)
+        return Assignment(category, evidence(category, alike, vote, self.shapes), near.similarity)
 
 
 def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> None:
@@ -247,43 +251,53 @@ def joint_answer(
         reference: the training that new images are assigned by.
         below: how far K is below its estimate, see `evidence.NAMES`.
     """
-    n_known, n_target = int(labels.max(initial=-1)) + 1, len(given)
+    n_labeled, n_target = len(labels), len(given)
+    n_known = int(labels.max(initial=-1)) + 1
+    of_target = slice(n_labeled, None)  # anchors are labeled images, then images of the target
     rows = evenly_spaced(n_target, min(n_target, MOST_ANCHORS))
     inputs = labeled + target_at(rows)
     fixed = np.concatenate([labels, given[rows]])
     space = Space.of(inputs)
-    parts = space.parts(inputs)
+    tuned, frozen, _ = parts = space.parts(inputs)
     votes, inner, near = ensemble(parts, fixed, n_categories)
     category = most_votes(votes, n_known)
     vote = votes[np.arange(len(votes)), category]
-    target = slice(len(labels), None)
-    by_clusters = [clustered(part, fixed, n_categories)[0] for part in parts[:2]]
-    members = np.stack([inputs.probability[reference].argmax(axis=1), *by_clusters])[:, target]
-    size = np.bincount(category[target], minlength=n_categories)
-    repeated = largest_overlap(category[target], members[-1], n_categories)
-    hidden = hidden_class_shift(parts[1], fixed, len(labels), n_categories, N_NEIGHBORS, NEIGHBOR_SHARE)
-    clusters = CategoryShapes(size, repeated, below, hidden)
-    one = space if len(space.tuned) == 1 else space.of_training(reference)
-    one_parts = parts if one is space else one.parts(inputs.of_training(reference))
+
+    by_method = inputs.probability[reference].argmax(axis=1)
+    by_tuned, by_frozen = (clustered(part, fixed, n_categories)[0] for part in (tuned, frozen))
+    members = np.stack([by_method, by_tuned, by_frozen])[:, of_target]
+    clusterings = OtherClusterings(rows, category[of_target], members, inner, n_known)
+
+    shapes = CategoryShapes(
+        size=np.bincount(category[of_target], minlength=n_categories),
+        repeated=largest_overlap(category[of_target], by_frozen[of_target], n_categories),
+        below=below,
+        hidden=hidden_class_shift(frozen, fixed, n_labeled, n_categories, N_NEIGHBORS, NEIGHBOR_SHARE),
+    )
+    columns = evidence(category, share_alike(category, near, category), vote, shapes)
+    of_anchors = Assignment(category[of_target], columns[of_target], near.similarity[of_target])
+
+    if len(space.tuned) > 1:
+        space = space.of_training(reference)
+        parts = space.parts(inputs.of_training(reference))
     answer = JointAnswer(
-        space=one,
-        anchors=np.concatenate(one_parts, axis=1),
+        space=space,
+        anchors=np.concatenate(parts, axis=1),
         category=category,
         vote=vote,
-        clusters=clusters,
-        n_labeled=len(labels),
-        similarity=quantiles(near.similarity[target]),
+        shapes=shapes,
+        n_labeled=n_labeled,
+        similarity=quantiles(of_anchors.similarity),
         temperature=temperature,
     )
-    columns = evidence(category, share_alike(category, near, category), vote, clusters)
-    found = [Assignment(category[target], columns[target], near.similarity[target])]
-    followers = np.setdiff1d(np.arange(n_target), rows)  # all target images that are not anchors
-    for at in range(0, len(followers), BLOCK_ROWS):
-        found.append(answer.assign(target_at(followers[at : at + BLOCK_ROWS]).of_training(reference)))
-    every, order = Assignment.concat(found), np.argsort(np.concatenate([rows, followers]))
-    others = OtherClusterings(rows, category[target], members, inner, n_known)
+
+    others = np.setdiff1d(np.arange(n_target), rows)  # target images that are no anchors
+    blocks = [others[start : start + BLOCK_ROWS] for start in range(0, len(others), BLOCK_ROWS)]
+    of_others = [answer.assign(target_at(block).of_training(reference)) for block in blocks]
+    every = Assignment.concat([of_anchors, *of_others])
+    order = np.argsort(np.concatenate([rows, others]))
     category = np.where(given == UNLABELED, every.category[order], given)
-    return answer, Assignment(category, every.evidence[order], every.similarity[order]), others
+    return answer, Assignment(category, every.evidence[order], every.similarity[order]), clusterings
 
 
 CALIBRATED_ON = "how far clusterings agree, by a model fitted on problems whose truth is known"
@@ -318,24 +332,21 @@ def join(
     def target_at(rows: Int[Array, " rows"]) -> Inputs:
         return inputs_of(np.asarray(target[rows]), [each.features_[rows] for each in methods])
 
-    labeled = inputs_of(
-        np.asarray(pool[method.class_rows_[places]]), [each.class_features_[places] for each in methods]
-    )
-    given = np.where(method.is_given_, method.labels_, UNLABELED)
-    answer, found, others = joint_answer(
+    labeled_rows = method.class_rows_[places]
+    labeled = inputs_of(np.asarray(pool[labeled_rows]), [each.class_features_[places] for each in methods])
+    method.joint_, assignment, method.other_clusterings_ = joint_answer(
         labeled,
-        method.class_labels_[places],
-        target_at,
-        given,
-        method.n_categories_,
-        temperatures[reference],
-        reference,
-        below,
+        labels=method.class_labels_[places],
+        target_at=target_at,
+        given=np.where(method.is_given_, method.labels_, UNLABELED),
+        n_categories=method.n_categories_,
+        temperature=temperatures[reference],
+        reference=reference,
+        below=below,
     )
-    method.joint_, method.evidence_, method.own_labels_ = answer, found.evidence, method.labels_
-    method.other_clusterings_ = others
-    method.labels_ = found.category
-    method.confidence_ = np.where(method.is_given_, 1.0, probability_right(found.evidence)).astype(np.float32)
+    method.own_labels_ = method.labels_
+    method.labels_, method.evidence_ = assignment.category, assignment.evidence
+    method.confidence_ = np.where(method.is_given_, 1.0, probability_right(assignment.evidence)).astype(np.float32)
     method.calibrated_on_ = CALIBRATED_ON
     return method
 

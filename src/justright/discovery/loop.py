@@ -149,20 +149,25 @@ class Training:
                     self._save()
                     saved_at = time.monotonic()
                 yield StepMessage(f"epoch {epoch + 1}, loss {progress.sums['loss'] / progress.step:.3f}")
-            means = {name: value / self.n_steps for name, value in progress.sums.items()}
-            if self.assignments is not None and epoch < n_steady:
-                means["changed"] = self.assignments.change(self.learner)
-            self._count_time()
-            progress.seconds = self.processes.of_first(progress.seconds, self.device)
-            spent = progress.seconds - sum(record["seconds"] for record in progress.records)
-            progress.records.append({"epoch": epoch, "learning_rate": rate, **means, "seconds": spent})
-            self.records.write(progress.records)
-            progress.epoch, progress.step, progress.sums = epoch + 1, 0, {}
-            if epoch < n_steady and (why := self._reason_to_end()):
-                progress.n_epochs = n_epochs_with(epoch + 1, progress.n_epochs, config.steady_share)
-                progress.why_fewer = why
-                self._save()  # the decision to stop early is made once
+            self._end_epoch(rate, is_steady=epoch < n_steady)
         self._save(is_last=True)
+
+    def _end_epoch(self, rate: float, is_steady: bool) -> None:
+        """Record the epoch; at its steady rate, decide whether the rate starts to fall early."""
+        progress = self.progress
+        means = {name: value / self.n_steps for name, value in progress.sums.items()}
+        if self.assignments is not None and is_steady:
+            means["changed"] = self.assignments.change(self.learner)
+        self._count_time()
+        progress.seconds = self.processes.of_first(progress.seconds, self.device)
+        spent = progress.seconds - sum(record["seconds"] for record in progress.records)
+        progress.records.append({"epoch": progress.epoch, "learning_rate": rate, **means, "seconds": spent})
+        self.records.write(progress.records)
+        progress.epoch, progress.step, progress.sums = progress.epoch + 1, 0, {}
+        if is_steady and (why := self._reason_to_end()):
+            progress.n_epochs = n_epochs_with(progress.epoch, progress.n_epochs, self.config.steady_share)
+            progress.why_fewer = why
+            self._save()  # the decision to stop early is made once
 
     def _count_time(self) -> None:
         now = time.monotonic()
@@ -239,9 +244,14 @@ class Training:
                     tensors[f"{MOMENTUM}{name}"] = buffer
             if self.assignments is not None:
                 tensors[ASSIGNED] = torch.from_numpy(self.assignments.categories)
-        state = {"made_with": self.made_with, "progress": vars(self.progress), "scaler": self.scaler.state_dict()}
-        at = {"processes": self.processes.n, "threads": torch.get_num_threads()}
-        self.checkpoints.save(self._n_done, Checkpoint(tensors, state | at))
+        state = {
+            "made_with": self.made_with,
+            "progress": vars(self.progress),
+            "scaler": self.scaler.state_dict(),
+            "processes": self.processes.n,
+            "threads": torch.get_num_threads(),
+        }
+        self.checkpoints.save(self._n_done, Checkpoint(tensors, state))
 
     def _resume(self) -> None:
         # in turn: the first process renames damaged files

@@ -78,8 +78,8 @@ class MuGCDConfig(SimGCDConfig):
         first = self.stage1
         if self.minutes is not None and first.minutes in (None, self.minutes):
             first = replace(first, minutes=self.minutes / 2)
-        sizes = n_images, n_categories, ends_in_norm
-        return replace(super().fitted(*sizes), stage1=first.fitted(*sizes))
+        second = super().fitted(n_images, n_categories, ends_in_norm)
+        return replace(second, stage1=first.fitted(n_images, n_categories, ends_in_norm))
 
     def for_second_training(self) -> Any:
         """The settings with the time that remains after the first training."""

@@ -143,9 +143,7 @@ class Predictions:
             if len(cluster) and not (cluster.min() >= 0 and cluster.max() < len(categories)):
                 raise ValueError("a cluster without a category")
             is_neither = pc.equal(table["kind"].cast(pa.string()), NEITHER).to_numpy()
-            is_given = np.zeros(len(cluster), dtype=bool)
-            if "source" in table.column_names:  # runs of earlier versions have none
-                is_given = pc.equal(table["source"].cast(pa.string()), SOURCES[1]).to_numpy()
+            is_given = pc.equal(table["source"].cast(pa.string()), SOURCES[1]).to_numpy()
             index = table.select(["id", "dataset", "path"]).replace_schema_metadata()
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise DataError(
@@ -183,33 +181,32 @@ def consensus(runs: Sequence[Predictions]) -> Consensus:
     """The vote of runs over the same images with the same known classes, each vote counted by its confidence."""
     _check_same_problem(runs)
     n_known = sum(category.kind == "known" for category in runs[0].categories)
-    n_of = [len(run.categories) for run in runs]
-    clusters = [run.cluster for run in runs]
-    numbers = range(len(runs))
-    agreeing = [  # the share of images on which run b, renumbered to match run a, agrees with it
-        [np.mean(_renumbered(clusters[b], n_of[b], clusters[a], n_of[a], n_known) == clusters[a]) for b in numbers]
-        for a in numbers
+
+    def numbered_as(run: Predictions, reference: Int[Array, " images"], n_reference: int) -> Int[Array, " images"]:
+        return _renumbered(run.cluster, len(run.categories), reference, n_reference, n_known)
+
+    agreeing = [  # the share of images on which the others, renumbered to match a run, agree with it
+        [np.mean(numbered_as(other, run.cluster, len(run.categories)) == run.cluster) for other in runs] for run in runs
     ]
     reference = int(np.argmax(np.sum(agreeing, axis=1)))  # of equals the first
-    voted, n_categories = clusters[reference], n_of[reference]
+    voted, n_categories = runs[reference].cluster, len(runs[reference].categories)
     confidence = np.stack([np.where(run.is_neither, 0.0, run.confidence) for run in runs])
     for _ in range(MAX_ROUNDS):
-        matched = np.stack([_renumbered(clusters[a], n_of[a], voted, n_categories, n_known) for a in numbers])
+        matched = np.stack([numbered_as(run, voted, n_categories) for run in runs])
         candidates = np.concatenate([voted[None], matched])  # of equals the one before stays, so rounds end
         # a vote counts 1 and its confidence, so that a tie in number goes to the surer side
         votes = np.stack([((matched == each) * (1 + confidence)).sum(axis=0) for each in candidates])
         votes[candidates == n_categories] = -1  # clusters that match none
-        before, voted = voted, candidates[votes.argmax(axis=0), np.arange(len(voted))]
+        before = voted
+        voted = candidates[votes.argmax(axis=0), np.arange(len(voted))]
         if (before == voted).all():
             break
     agrees = matched == voted
-    joined = Predictions(
-        runs[reference].index,
-        voted,
-        np.where(agrees, confidence, 0.0).mean(axis=0).astype(np.float32),
-        np.mean([run.is_neither for run in runs], axis=0) > 0.5,
-        runs[reference].categories,
-        runs[reference].is_given,
+    joined = replace(
+        runs[reference],
+        cluster=voted,
+        confidence=np.where(agrees, confidence, 0.0).mean(axis=0).astype(np.float32),
+        is_neither=np.mean([run.is_neither for run in runs], axis=0) > 0.5,
     )
     return Consensus(joined, agrees.mean(axis=0), reference)
 

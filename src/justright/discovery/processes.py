@@ -183,7 +183,10 @@ def torch_threads(n_threads: int | None, folder: Path | None = None) -> Iterator
     if n != before:
         _log.warning(
             "%s was started with OMP_NUM_THREADS=%d and now it is %d: continuing with %d, for the same result",
-            *(folder, n, before, n),
+            folder,
+            n,
+            before,
+            n,
         )
     torch.set_num_threads(n)
     try:

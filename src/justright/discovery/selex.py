@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from justright.clustering.hierarchy import Order, hierarchy, level_sizes
 from justright.discovery.assigner import Learned
@@ -21,9 +20,9 @@ from justright.features.bank import Views
 from justright.losses import LossParts, SelExObjective, SelExSettings
 from justright.losses.self_expertise import apart_by_clusters, apart_by_reach
 from justright.utils.seeding import generator
-from justright.utils.settings import YES_OR_NO, one_of, setting
+from justright.utils.settings import one_of, setting
 
-TARGETS = ("pseudo_label", "radius_normalised", "radius_raw")
+TARGETS = ("pseudo_label", "radius_raw")
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,9 @@ class SelExConfig(SelExSettings, GCDConfig):
     # the public code gives coarse labels to the wrong images; the figures of its paper come from it
     exact_settings = {"target": "radius_raw", "order": "official"}  # noqa: RUF012
 
-    target: Literal["pseudo_label", "radius_normalised", "radius_raw"] = setting(
+    target: Literal["pseudo_label", "radius_raw"] = setting(
         "pseudo_label",
-        "how pairs are separated: by cluster, or by distance compared with the next cluster, normalized or raw",
+        "how pairs are separated: by cluster, or by distance compared with that of the next cluster",
         one_of(*TARGETS),
     )
     order: Order = setting(
@@ -45,7 +44,6 @@ class SelExConfig(SelExSettings, GCDConfig):
         "official: coarse labels go to the wrong images, as in the public code",
         one_of("restored", "official"),
     )
-    capacity: bool = setting(False, "limit each cluster of the hierarchy to its share of the images", YES_OR_NO)
 
     def extra_checkpoint_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
         """Cluster (int64) and reach (float32) of each image at every level."""
@@ -73,7 +71,7 @@ class SelExLearner(GCDLearner):
         """Compute the hierarchy from the current features of all images."""
         config, features = self.config, features_of(self.backbone, self.plain, self.rows)
         seed = int(generator(self.seed, "hierarchy", epoch).integers(2**31))
-        tree = hierarchy(features, self.labels, self.n_categories, seed, is_capped=config.capacity, order=config.order)
+        tree = hierarchy(features, self.labels, self.n_categories, seed, order=config.order)
         self.levels.copy_(torch.from_numpy(tree.labels))
         self.reach.copy_(torch.from_numpy(tree.reach))
 
@@ -86,13 +84,11 @@ class SelExLearner(GCDLearner):
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The three losses of the batch."""
         places = torch.from_numpy(np.searchsorted(self.rows, self.batch_rows[0])).to(self.levels.device)
-        levels, target = self.levels[:, places], self.config.target
-        if target == "pseudo_label":
+        levels = self.levels[:, places]
+        if self.config.target == "pseudo_label":
             apart = apart_by_clusters(levels)
         else:
-            features = outputs[0]["features"]
-            unit = features if target == "radius_raw" else normalize(features, dim=-1)
-            apart = apart_by_reach(unit, self.reach[:, places])
+            apart = apart_by_reach(outputs[0]["features"], self.reach[:, places])
         return self.losses(outputs[0]["projections"], levels, apart, labels[0], weight[0])
 
     def changing(self) -> dict[str, Tensor]:

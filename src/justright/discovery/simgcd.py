@@ -184,10 +184,17 @@ class SimGCDLearner(Learner):
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch; without `teacher_logits` the network is its own teacher."""
         output, config = outputs[0], self.config
-        first, last = config.temperature_teacher_first, config.temperature_teacher
-        temperature = teacher_temperature(epoch, first, last, config.n_warmup or 0)
-        rows = output["projections"], output["logits"], output.get("teacher_logits", output["logits"])
-        return self.losses(*rows, labels[0], weight[0], temperature_teacher=temperature)
+        temperature = teacher_temperature(
+            epoch, config.temperature_teacher_first, config.temperature_teacher, config.n_warmup or 0
+        )
+        return self.losses(
+            output["projections"],
+            output["logits"],
+            output.get("teacher_logits", output["logits"]),
+            labels[0],
+            weight[0],
+            temperature_teacher=temperature,
+        )
 
 
 class SimGCD(TrainedDiscovery):

@@ -51,8 +51,9 @@ class XConLearner(Learner):
     ):
         super().__init__(backbone, batches, config.micro_batch)
         self.expert_scale = config.expert_scale
-        sizes = backbone.dim, config.hidden_dim, config.out_dim, config.n_out
-        self.projectors = nn.ModuleList(ProjectionHead(*sizes, generator) for _ in batches)
+        self.projectors = nn.ModuleList(
+            ProjectionHead(backbone.dim, config.hidden_dim, config.out_dim, config.n_out, generator) for _ in batches
+        )
         self.losses = ContrastiveObjective(config)
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
@@ -76,12 +77,13 @@ class XCon(TrainedDiscovery):
     config_class = XConConfig
 
     def _learn(self, inputs: FitInputs) -> Learned:
-        config, data, rows = self.config_, inputs.data, inputs.data.seen
-        expert = self._experts(inputs.features()[rows])
+        config, data = self.config_, inputs.data
+        expert = self._experts(inputs.features()[data.seen])
         batches = [data.batches(config.batch_size, self.seed)]
+        size = max(1, config.batch_size // config.n_experts)
         for number in range(config.n_experts):
-            own = rows[expert == number]
-            size, is_labeled = max(1, config.batch_size // config.n_experts), own < data.n_labeled
+            own = data.seen[expert == number]
+            is_labeled = own < data.n_labeled
             batches.append(data.batches(size, self.seed, f"expert {number}", own[is_labeled], own[~is_labeled]))
         learner = XConLearner(inputs.backbone, config, batches, self._torch_generator("heads"))
         self._train(learner, inputs, config)

@@ -64,16 +64,17 @@ class CombinedCounter(CategoryCounter):
         z = z.astype(np.float32)
         n = self._n_images = given.n_counted
         self._n_classes, self._has_pool = given.n_classes, given.has_pool
-        parts = (z[:n], given.labels[:n])
+        counted, labels = z[:n], given.labels[:n]
         spread = self._spread = SpreadCounter(normalize=False, seed=self.seed)
-        spread.fit(*parts, (z[n:], given.labels[n:]) if given.has_pool else None)
+        spread.fit(counted, labels, (z[n:], given.labels[n:]) if given.has_pool else None)
         self.estimates_ = {"spread": spread.n_categories_}
         log_k = math.log(spread.n_categories_)
         if has_classes:
             mixture = MixtureCounter(start=spread.n_categories_, n_init=1, normalize=False, seed=self.seed)
-            self.estimates_["mixture"] = mixture.fit(*parts).n_categories_
+            self.estimates_["mixture"] = mixture.fit(counted, labels).n_categories_
             log_k += (1 - self.spread_share) * math.log(self.estimates_["mixture"] / spread.n_categories_)
-            self.labeling_ = Labeling.of(*parts, self._bounded(round(math.exp(log_k))), spread.slope_)
+            before = self._bounded(round(math.exp(log_k)))
+            self.labeling_ = Labeling.of(counted, labels, before, spread.slope_)
             log_k += self.labeling_.correction()
         return self._bounded(round(math.exp(log_k))), spread.curve_
 

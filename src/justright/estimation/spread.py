@@ -44,13 +44,19 @@ class WardTree:
         """
         x, n = self.x, len(self.x)
         measured = np.ones(n, dtype=bool) if is_measured is None else is_measured
-        # of each cluster: images, their sum, and of the measured ones the number, the sum and the squared lengths
-        size, total = np.ones(2 * n - 1), np.zeros((2 * n - 1, x.shape[1]))
-        count, part, square = np.zeros(2 * n - 1), np.zeros_like(total), np.zeros(2 * n - 1)
-        total[:n], count[:n] = x, measured
-        part[:n], square[:n] = x * measured[:, None], (x**2).sum(axis=1) * measured
-        # squared distances of measured images to the mean of their cluster
-        around, sums = np.zeros(2 * n - 1), np.zeros(n)
+        n_nodes = 2 * n - 1  # single images, then the clusters in the order in which they are merged
+
+        def of_nodes(of_images: Array) -> Array:
+            nodes = np.zeros((n_nodes, *of_images.shape[1:]))
+            nodes[:n] = of_images
+            return nodes
+
+        size, total = of_nodes(np.ones(n)), of_nodes(x)  # images of each cluster, and their sum
+        # of the measured ones the number, the sum and the squared lengths
+        count, part = of_nodes(measured), of_nodes(x * measured[:, None])
+        square = of_nodes((x**2).sum(axis=1) * measured)
+        around = np.zeros(n_nodes)  # squared distances of measured images to the mean of their cluster
+        sums = np.zeros(n)  # the same over all clusters, after each merge
         for step, (a, b) in enumerate(self.merges):
             new = n + step
             for of_cluster in (size, total, count, part, square):
@@ -146,11 +152,12 @@ class SpreadCounter(CategoryCounter):
         """
         if not len(self._classes):
             scale = NormalDist().inv_cdf((1 + check_level(level)) / 2) / NormalDist().inv_cdf(0.95)
-            spread, k, factor = self._tree.spread(), self.n_categories_, FACTOR**scale
-            low, high = (self._at(USUAL_WAY + off * scale, spread) for off in (-WAY_ERROR, WAY_ERROR))
-            low, high = min(low, math.floor(k / factor)), max(high, math.ceil(k * factor))
+            spread, factor = self._tree.spread(), FACTOR**scale
+            low = min(self._at(USUAL_WAY - WAY_ERROR * scale, spread), math.floor(self.n_categories_ / factor))
+            high = max(self._at(USUAL_WAY + WAY_ERROR * scale, spread), math.ceil(self.n_categories_ * factor))
             return max(low, 1), min(high, len(spread))
-        estimates, n_drawn = [], math.ceil(len(self._classes) / 2)
+        estimates = []
+        n_drawn = math.ceil(len(self._classes) / 2)
         for resample in track(range(n_resamples), n_resamples, "resamples"):
             drawn = generator(self.seed, "interval", resample).permutation(self._classes)[:n_drawn]
             estimates.append(self._estimate(drawn)[0])

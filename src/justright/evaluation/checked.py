@@ -105,16 +105,7 @@ def estimate_accuracy(
         if given is not None and given.shape != (n_images,):
             raise DataError(f"{name} of shape {given.shape} for {n_images} images", expected="one entry per image")
     n_checked = len(checked)
-    stratum = np.zeros(n_images, dtype=np.int64)
-    if clusters is not None:
-        stratum = np.unique(clusters, return_inverse=True)[1]
-    sample = _Sample(stratum[checked], np.bincount(stratum), np.bincount(stratum[checked], minlength=stratum.max() + 1))
-    if n_missed := int((sample.n_checked == 0).sum()):
-        raise DegenerateError(
-            f"{n_missed} of {len(sample.n_checked)} clusters have no checked image",
-            expected="at least one checked image of every cluster",
-            advice="leave `clusters` out if the sample was drawn from all images, or check the missing clusters",
-        )
+    sample = _Sample.of(checked, np.zeros(n_images, dtype=np.int64) if clusters is None else clusters)
 
     y, offset, n_fitted = is_right.astype(float), 0.0, 0
     is_enough = min(is_right.sum(), (~is_right).sum()) >= _ENOUGH
@@ -124,7 +115,9 @@ def estimate_accuracy(
         if is_enough:
             f = confidence[checked]
             slope = sample.slope(y, f)
-            y, offset, n_fitted = y - slope * f, slope * float(confidence.mean()), 1
+            y = y - slope * f
+            offset = slope * float(confidence.mean())
+            n_fitted = 1
     accuracy = float(np.clip(offset + float(sample.weight @ sample.means(y)), 0.0, 1.0))
 
     plain = wilson(float(is_right.mean()), n_checked, level)
@@ -174,6 +167,20 @@ class _Sample:
     stratum: Int[Array, " checked"]
     n_images: Int[Array, " strata"]
     n_checked: Int[Array, " strata"]
+
+    @staticmethod
+    def of(checked: Int[Array, " checked"], clusters: Int[Array, " images"]) -> _Sample:
+        """Each cluster is a stratum; raises if one has no checked image."""
+        stratum = np.unique(clusters, return_inverse=True)[1]
+        n_images = np.bincount(stratum)
+        n_checked = np.bincount(stratum[checked], minlength=len(n_images))
+        if n_missed := int((n_checked == 0).sum()):
+            raise DegenerateError(
+                f"{n_missed} of {len(n_checked)} clusters have no checked image",
+                expected="at least one checked image of every cluster",
+                advice="leave `clusters` out if the sample was drawn from all images, or check the missing clusters",
+            )
+        return _Sample(stratum[checked], n_images, n_checked)
 
     @property
     def weight(self) -> Float[Array, " strata"]:

@@ -285,8 +285,13 @@ class Cache:
     def make_room(self, n_bytes: int) -> None:
         """Delete the least recently used blocks, as far as the limit requires it to add so many bytes."""
         if freed := self._shrink(max(0, self.limit - n_bytes), self._folders()):
-            about = size_text(freed), self.root, size_text(self.limit), self.variable
-            _log.warning("%s of the least recently used in %s were deleted: at most %s are kept (%s)", *about)
+            _log.warning(
+                "%s of the least recently used in %s were deleted: at most %s are kept (%s)",
+                size_text(freed),
+                self.root,
+                size_text(self.limit),
+                self.variable,
+            )
 
     def _shrink(self, limit: int, folders: Sequence[Path]) -> int:
         """Delete blocks until at most `limit` bytes are left, except those of leased sections; returns bytes freed."""

@@ -80,9 +80,9 @@ def centered(ink: Float[Tensor, "batch 1 height width"], side: int) -> Float[Ten
     middle_x, middle_y = (across @ x) / mass, (down @ y) / mass
     spread_x = (across * (x - middle_x[:, None]) ** 2).sum(1) / mass
     spread_y = (down * (y - middle_y[:, None]) ** 2).sum(1) / mass
-    reach = (SPREADS * torch.maximum(spread_x, spread_y).sqrt()).clamp(0.1, 2.0)
-    move = torch.zeros(len(ink), 2, 3, device=ink.device, dtype=ink.dtype)
-    move[:, 0, 0], move[:, 1, 1], move[:, 0, 2], move[:, 1, 2] = reach, reach, middle_x, middle_y
+    scale = (SPREADS * torch.maximum(spread_x, spread_y).sqrt()).clamp(0.1, 2.0)
+    zero = torch.zeros_like(scale)
+    move = torch.stack([scale, zero, middle_x, zero, scale, middle_y], dim=1).view(-1, 2, 3)
     grid = nn.functional.affine_grid(move, [len(ink), 1, side, side], align_corners=False)
     return nn.functional.grid_sample(strong, grid, align_corners=False)
 

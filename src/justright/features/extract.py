@@ -166,7 +166,17 @@ class Extraction:
         is_missing[list(self.bad)] = False
         self.missing = np.flatnonzero(is_missing)
 
-    def run(self, n_workers: int, engine: Engine | None) -> Generator[None, None, None]:
+    def compute(self, n_workers: int, engine: Engine | None) -> None:
+        """Compute what is missing and show progress; an interruption loses at most one batch."""
+        steps = self._steps(n_workers, engine)
+        try:
+            with closing(steps):  # after Ctrl-C too, so that workers end before the store closes
+                for _ in track(steps, len(self.missing), f"extracting {', '.join(self.images.datasets)}"):
+                    pass
+        finally:
+            self._flush()
+
+    def _steps(self, n_workers: int, engine: Engine | None) -> Generator[None, None, None]:
         """Compute what is missing; one step for each image."""
         network, size = self.network, self.network.batch_size
         names, shapes = network.backbone.stored_names, network.backbone.stored_shapes
@@ -188,7 +198,7 @@ class Extraction:
                     refuse_bad_rows(self.max_bad, self.images, self.bad)
                 yield from repeat(None, len(rows))
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         """Write the rows that wait in memory."""
         self.kept.flush()
         if self.views is not None:
@@ -273,13 +283,7 @@ def extract(
             kept = Section(folder / PARTS) if cache is None else cache.section(key, about)
             with kept.lease():
                 work = Extraction(images, digests(content_ids), network, kept, views, unreadable, max_bad)
-                try:
-                    # closed after Ctrl-C, so that workers end before the store closes
-                    with closing(work.run(n_workers, engine)) as steps:
-                        for _ in track(steps, len(work.missing), f"extracting {', '.join(images.datasets)}"):
-                            pass
-                finally:
-                    work.flush()
+                work.compute(n_workers, engine)
                 bad = work.all_bad()
                 refuse_bad_rows(max_bad, images, bad)
                 good = np.setdiff1d(np.arange(len(images)), list(bad))

@@ -1,6 +1,14 @@
 """Pure functions on arrays: centroids, similarities, distances, optimal transport, the beta density."""
 
 from justright.geometry.beta import DOMAINS, beta_density, to_unit_interval
-from justright.geometry.rows import ClassSums, evenly_spaced, row_chunks, row_norms, unit_rows
+from justright.geometry.rows import (
+    ClassSums,
+    below_quantile,
+    evenly_spaced,
+    quantiles,
+    row_chunks,
+    row_norms,
+    unit_rows,
+)
 from justright.geometry.similarity import CosineQuantile, cosine_similarity, farthest_similarity, nearest_similarity
 from justright.geometry.transport import DISTANCES, distance_to_target, domain_similarity, emd, flow

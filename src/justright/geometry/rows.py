@@ -1,4 +1,4 @@
-"""Rows of features: chunks that fit the cache, norms, unit length, sums and centroids of classes."""
+"""Rows of features: chunks that fit the cache, norms, unit length, sums and centroids of classes, quantiles."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.utils.errors import DataError
-from justright.utils.types import Array
+from justright.utils.types import Array, Mask
 
 CHUNK_ROWS = 8192
 """Rows handled at once, so that memory does not grow with the number of images."""
+N_QUANTILES = 1001
 
 
 def row_chunks(
@@ -42,6 +43,18 @@ def unit_rows(features: Float[Array, "images dim"]) -> Float[Array, "images dim"
     wide = features if features.dtype == np.float64 else features.astype(np.float32, copy=False)
     length = np.linalg.norm(wide, axis=1, keepdims=True)
     return wide / np.where(length > 0, length, 1)
+
+
+def quantiles(values: Float[Array, " rows"]) -> Float[Array, " quantiles"]:
+    """The distribution of a value over rows, in `N_QUANTILES` numbers."""
+    return np.quantile(values, np.linspace(0, 1, N_QUANTILES)).astype(np.float32)
+
+
+def below_quantile(values: Float[Array, " rows"], reference: Float[Array, " quantiles"] | None, level: float) -> Mask:
+    """Whether a value is lower than all but a share `level` of those in `reference`; never if `level` is 0."""
+    if reference is None or level == 0:
+        return np.zeros(len(values), dtype=bool)
+    return values < np.quantile(reference, level)
 
 
 class ClassSums:

@@ -92,15 +92,18 @@ def _compare(
     predictions: Predictions, features: Float[Array, "target dim"]
 ) -> tuple[Float[Array, " target"], dict[int, dict[str, Any]]]:
     """The cosine of each image to the centroid of its category; for each category what a `ClusterView` has as near."""
-    sums, of_directions = ClassSums().update(features, predictions.cluster), ClassSums()
+    sums, directions = ClassSums().update(features, predictions.cluster), ClassSums()
     unit = unit_rows(sums.centroids())
-    place, cosines = np.searchsorted(sums.classes, predictions.cluster), []
+    place = np.searchsorted(sums.classes, predictions.cluster)  # of the category of each image
+    cosines: list[Float[Array, " chunk"]] = []
+    start = 0
     for block in row_chunks(features):  # one block in memory at a time
-        own, place = place[: len(block)], place[len(block) :]
+        own = place[start : start + len(block)]
+        start += len(block)
         rows = unit_rows(block)
-        of_directions.update(rows, own)
+        directions.update(rows, own)
         cosines.append(np.einsum("id,id->i", rows, unit[own]))
-    mean_direction = of_directions.centroids()
+    mean_direction = directions.centroids()
     categories = [predictions.categories[number] for number in sums.classes.tolist()]
     is_known = np.array([category.kind == "known" for category in categories])
     near: dict[int, dict[str, Any]] = {}
@@ -110,9 +113,10 @@ def _compare(
         of_images = unit @ mean_direction[row]  # the mean of cosines is the product with the mean direction
         near[number] = {"apart": float(of_images[row] - of_images[is_other].max())} if is_other.any() else {}
         for name, side in (("near_known", is_known), ("near_cluster", ~is_known)):
-            if len(places := np.flatnonzero(is_other & side)):
-                best = places[cosine[places].argmax()]
-                near[number][name] = categories[best].name, float(cosine[best])
+            others = np.flatnonzero(is_other & side)
+            if len(others):
+                nearest = others[cosine[others].argmax()]
+                near[number][name] = categories[nearest].name, float(cosine[nearest])
     return np.concatenate(cosines), near
 
 

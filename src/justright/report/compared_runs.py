@@ -68,8 +68,8 @@ class ComparedRun:
     @property
     def target_print(self) -> str:
         """Fingerprint of the target images, independent of their location."""
-        fingerprint = (self.run.about.get("fingerprints") or {}).get("target")
-        return str(fingerprint.get("content")) if isinstance(fingerprint, dict) else str(fingerprint)
+        fingerprints = self.run.about.get("fingerprints")  # a run without them is unfinished
+        return str(fingerprints["target"]["content"]) if fingerprints else "None"
 
     def key(self, ignoring_selection: bool = False) -> str:
         """Equal for runs that differ only in the seed; with `ignoring_selection`, for runs that can be compared."""
@@ -316,12 +316,10 @@ class Agreement:
 
 
 def _rows_by_content(images: ImageSet) -> dict[tuple[str, int], int]:
-    """Map each image, by content hash or id, to its row; duplicates are numbered in order."""
+    """Map each image, by its content, to its row; duplicates are numbered in order."""
     n_seen: Counter[str] = Counter()
     row_of = {}
-    columns = (images.table[name].to_pylist() for name in (CONTENT, "id", "path"))
-    for row, (content, id_, path) in enumerate(zip(*columns, strict=True)):
-        key = content or id_ or path
-        row_of[key, n_seen[key]] = row
-        n_seen[key] += 1
+    for row, content in enumerate(images.table[CONTENT].to_pylist()):
+        row_of[content, n_seen[content]] = row
+        n_seen[content] += 1
     return row_of

@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from jaxtyping import Bool, Int
 
 from justright.data import ImageSet
@@ -134,7 +133,7 @@ def _is_judged(
     labeled: ImageSet, target: ImageSet, table: pa.Table, rows: Int[Array, " rows"]
 ) -> Bool[Array, " labeled"]:
     """Labeled images that are also images of the target, and are exported as such or have another class now."""
-    contents, own = (pc.coalesce(each.table[CONTENT], each.table["id"]) for each in (target, labeled))
+    contents, own = target.table[CONTENT], labeled.table[CONTENT]
     now = dict(zip(contents.to_pylist(), table["class_name"].to_pylist(), strict=True))
     exported = set(contents.take(pa.array(rows)).to_pylist())
     before = zip(own.to_pylist(), labeled.table["class_name"].to_pylist(), strict=True)

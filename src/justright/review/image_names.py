@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
-import pyarrow.compute as pc
-
 from justright.data import ImageSet
 from justright.data.columns import CONTENT, nfc
 from justright.data.readers import FolderReader, read_file
@@ -104,8 +102,7 @@ class ImageNames:
 
     @cached_property
     def _rows_by_content(self) -> dict[str, list[int]]:
-        table = self.images.table
-        return _rows_by(pc.coalesce(table[CONTENT], table["id"]).to_pylist())
+        return _rows_by(self.images.table[CONTENT].to_pylist())
 
     def _is_above(self, head: tuple[str, ...]) -> bool:
         """Whether a path may begin like this before the root."""

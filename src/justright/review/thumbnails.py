@@ -26,7 +26,6 @@ class Thumbnails:
     def __init__(self, images: ImageSet, folder: Path):
         self.images = images
         self.folder = folder
-        self._ids = images.table["id"]
 
     def get(self, row: int, size: int) -> bytes:
         """The copy of one image; BadImageError if it cannot be decoded or changed since the run."""
@@ -46,9 +45,9 @@ class Thumbnails:
         return data
 
     def _file(self, row: int, size: int) -> Path:
-        known = self.images.known_content(row) or self._ids[row].as_py()
-        # without a content id use the row: hashing the image would be as slow as no cache
-        name = known if known and CONTENT_ID.fullmatch(known) else f"row-{row}"
+        content = self.images.known_content(row)
+        # a foreign list may hold any text
+        name = content if content and CONTENT_ID.fullmatch(content) else f"row-{row}"
         return self.folder / name[-2:].rjust(2, "0") / f"{name}-{size}.jpg"
 
 

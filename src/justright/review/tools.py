@@ -83,7 +83,8 @@ def export_to(opened: OpenReview, to: str, out: Path, *, is_copy: bool = False) 
 def _label_sheet(opened: OpenReview, names: ImageNames, root: Path, is_copy: bool) -> LabelSheet:
     """The current labels. People may choose categories in use, known classes, and no category."""
     state, predictions, table = opened.state, opened.predictions, label_table(opened)
-    used = [each for each in np.unique(state.group).tolist() if each != REJECTED and state.status(each) != "rejected"]
+    clusters = np.unique(state.group).tolist()
+    used = [state.labels[each].name for each in clusters if each != REJECTED and state.status(each) != "rejected"]
     labels = zip(table["class_name"].to_pylist(), table["status"].to_pylist(), strict=True)
     confidence = zip(predictions.confidence.tolist(), state.group == predictions.cluster, strict=True)
     return LabelSheet(
@@ -94,7 +95,7 @@ def _label_sheet(opened: OpenReview, names: ImageNames, root: Path, is_copy: boo
         labels=[None if status == "rejected" else name for name, status in labels],
         # the confidence of the run is about its own category, not about one that a person chose
         confidence=[round(value, 6) if is_same else None for value, is_same in confidence],
-        classes=list(dict.fromkeys([*(state.labels[c].name for c in used), *opened.known_classes, NO_CATEGORY])),
+        classes=list(dict.fromkeys([*used, *opened.known_classes, NO_CATEGORY])),
         table=table,
         is_copy=is_copy,
     )

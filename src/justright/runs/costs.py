@@ -70,7 +70,8 @@ class Work:
         known = [*own, *pool] if is_rival else own
         if n_categories is None:
             n_categories = max(2, 2 * len(own), -(-n_target // IMAGES_PER_CATEGORY))
-        held_out = sum(n_held_out(size, config_of(spec).held_out_share) for size in known)
+        held_out_share = config_of(spec).held_out_share
+        held_out = sum(n_held_out(size, held_out_share) for size in known)
         return Work(
             n_target,
             n_labeled=sum(own) + sum(pool),

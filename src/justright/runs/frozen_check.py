@@ -32,7 +32,8 @@ LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT = 0.9, 0.95
 
 Clusters = Int[Array, " target"]
 FROZEN, SIMPLE = "k-means on frozen features", "simple methods on frozen features"
-KEPT = ("n_held_out", "silhouette", "used", "trained_share", "baselines", "simple")  # fields in run.json
+# fields in run.json
+KEPT = ("held_out_accuracy", "n_held_out", "silhouette", "used", "trained_share", "baselines", "simple")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,8 @@ class FrozenCheck:
     @property
     def least_silhouette(self) -> float:
         """The silhouette that the trained clusters must reach: a share of that of the best simple method."""
-        best, share = self.best_simple[1], LEAST_SHARE_CUT_SHORT if self.is_cut_short else LEAST_SHARE
+        _, best = self.best_simple
+        share = LEAST_SHARE_CUT_SHORT if self.is_cut_short else LEAST_SHARE
         return min(share * best, best)  # a share of a negative value would be larger than the value
 
     @property
@@ -99,8 +101,7 @@ class FrozenCheck:
 
     def to_json(self, method: str) -> dict[str, Any]:
         """Plain values."""
-        kept = {"found_again": self.held_out_accuracy} | {name: getattr(self, name) for name in KEPT}
-        return kept | {"recommended": method if self.is_worth_it else "kmeans"}
+        return {name: getattr(self, name) for name in KEPT} | {"recommended": method if self.is_worth_it else "kmeans"}
 
 
 def frozen_check(
@@ -118,8 +119,10 @@ def frozen_check(
     labels[method.class_rows_] = method.class_labels_
     features = np.concatenate([np.asarray(pool.features[known]), np.asarray(target.features[rows])])
     given = np.concatenate([labels[known], np.where(method.is_given_, method.labels_, UNLABELED)[rows]])
-    n_clusters = min(method.n_categories_, len(set(given.tolist()) - {UNLABELED}) + int(np.sum(given == UNLABELED)))
-    held_out_features, trained = np.asarray(pool.features[held_out]), method.features_[rows]
+    n_classes, n_free = len(set(given.tolist()) - {UNLABELED}), int(np.sum(given == UNLABELED))
+    n_clusters = min(method.n_categories_, n_classes + n_free)
+    held_out_features = np.asarray(pool.features[held_out])
+    trained = method.features_[rows]
     if method.config_.in_directions(method.backbone.cut.ends_in_norm):  # as `--method kmeans` would
         axes = principal_directions(features, n_clusters)
         features, held_out_features = (in_directions(each, *axes) for each in (features, held_out_features))
@@ -128,18 +131,19 @@ def frozen_check(
     else:
         trained = method.assigner_.compared(trained)
     kmeans = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=method.seed).fit(features, given)
-    clusters, compared = np.asarray(kmeans.labels_[len(known) :]), features[len(known) :]
+    clusters, of_target = np.asarray(kmeans.labels_[len(known) :]), features[len(known) :]
     accuracy = None
     if len(held_out):
-        accuracy = method.held_out_accuracy_, float(np.mean(kmeans.predict(held_out_features) == labels[held_out]))
+        is_right = kmeans.predict(held_out_features) == labels[held_out]
+        accuracy = method.held_out_accuracy_, float(np.mean(is_right))
     return FrozenCheck(
         accuracy,
         n_held_out=len(held_out),
-        silhouette=(_silhouette(trained, method.labels_[rows]), _silhouette(compared, clusters)),
+        silhouette=(_silhouette(trained, method.labels_[rows]), _silhouette(of_target, clusters)),
         used=(len(np.unique(method.labels_)), method.n_categories_),
         n_used_by_kmeans=len(np.unique(clusters)),
         trained_share=method.trained_share_,
-        simple=None if simple is None else {name: _silhouette(compared, each) for name, each in simple.items()},
+        simple=None if simple is None else {name: _silhouette(of_target, each) for name, each in simple.items()},
     )
 
 

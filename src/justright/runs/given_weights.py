@@ -65,7 +65,8 @@ class GivenWeights:
         """The weights of the images from row `start` on and of their classes, whose labels these are."""
         weight, reason = self.weight[start:], self.reason[start:]
         classes, first, n_images = np.unique(labels, return_index=True, return_counts=True)
-        mean, images = np.bincount(labels, weight) / n_images, ImageWeights(labels, weight, reason)
+        mean = np.bincount(labels, weight) / n_images
+        images = ImageWeights(labels, weight, reason)
         return ClassWeights(classes, mean, [reason[row] for row in first], images=images)
 
 

@@ -113,33 +113,34 @@ class Problem:
         Parameters:
             labeled: the images of the target's own classes, if the pool does not hold all of them.
         """
-        images, targets = self.pool.images, self.target.content_ids(is_strict=False)
+        images, contents = self.pool.images, self.target.content_ids(is_strict=False)
+        in_target = set(contents) - {""}
         labeled = images.take(self.own_rows) if labeled is None else labeled
-        in_target, names = set(targets) - {""}, defaultdict[str, set[str]](set)
-        # by content: a list may claim any id
+        names_of = defaultdict[str, set[str]](set)  # by content: a list may claim any id
         for content, label in zip(labeled.content_ids(is_strict=False), labeled.labels.tolist(), strict=True):
             if content in in_target:
-                names[content].add(labeled.classes[label])
+                names_of[content].add(labeled.classes[label])
         label_of = {self.pool.origins[label].class_name: label for label in self.own_classes}
-        given = {content: label_of[next(iter(each))] for content, each in names.items() if len(each) == 1}
+        given = {content: label_of[min(names)] for content, names in names_of.items() if len(names) == 1}
         if given and given.keys() == in_target:
             raise DegenerateError(
-                f"all {len(targets):,} images of the target are labeled already",
+                f"all {len(contents):,} images of the target are labeled already",
                 expected="images of the target without a label, to find a category for",
                 advice="add photos to --target, or leave out the labels of some",
             )
         labeled_problem = replace(self, given=given)
         is_left_out = _is_in(images, in_target) & ~labeled_problem.is_given_too()
         notes = []
-        if disputed := [row for row, each in enumerate(targets) if len(names.get(each, ())) > 1]:
-            path, several = self.target.paths[disputed[0]], sorted(names[targets[disputed[0]]])
+        if disputed := [row for row, content in enumerate(contents) if len(names_of.get(content, ())) > 1]:
+            first = disputed[0]
             notes.append(
                 f"{len(disputed):,} images of the target are labeled with several classes, which are not used: "
-                f"{path} with {' and '.join(several)}{', ...' * (len(disputed) > 1)}"
+                f"{self.target.paths[first]} with {' and '.join(sorted(names_of[contents[first]]))}"
+                f"{', ...' * (len(disputed) > 1)}"
             )
         if n_of_pool := int(is_left_out[self.other_rows].sum()):
             notes.append(f"{n_of_pool:,} images of the pool are images of the target too, and are left out")
-        n_given = sum(each in given for each in targets)
+        n_given = sum(content in given for content in contents)
         message = f"{n_given:,} images of the target are labeled images too: they keep their label." if n_given else ""
         return labeled_problem._without(is_left_out), Copies(n_given, int(is_left_out.sum()), message, notes)
 
@@ -205,15 +206,16 @@ def joined(sets: Sequence[ImageSet]) -> ImageSet | None:
         return sets[0] if sets else None
     images = ImageSet.concat(sets)
     names = [each.classes.get(label) for each in sets for label in each.labels.tolist()]
-    first: dict[tuple[str, str | None], int] = {}  # the first row of each content and class
-    pairs = enumerate(zip(images.content_ids(is_strict=False), names, strict=True))
-    rows = [row for row, pair in pairs if not pair[0] or first.setdefault(pair, row) == row]
-    classes = sorted({name for name in names if name is not None})
-    number = {name: label for label, name in enumerate(classes)}
+    label_of = {name: label for label, name in enumerate(sorted({name for name in names if name is not None}))}
     changed = {
-        "label": column("label", [number.get(name, UNLABELED) for name in names], len(images)),  # type: ignore[arg-type]
+        "label": column("label", [label_of.get(name, UNLABELED) for name in names], len(images)),  # type: ignore[arg-type]
         "class_name": column("class_name", names, len(images)),
     }
+    rows, seen = [], set()
+    for row, (content, name) in enumerate(zip(images.content_ids(is_strict=False), names, strict=True)):
+        if not content or (content, name) not in seen:  # an unreadable image has no content
+            rows.append(row)
+            seen.add((content, name))
     return images.replaced(changed).take(rows)
 
 

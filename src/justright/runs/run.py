@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from justright.clustering.baselines import MOST_ROWS
+from justright.data.image_set import ImageSet
 from justright.data.parquet import write_parquet
 from justright.data.quarantine import MAX_BAD
 from justright.data.splits import Truth
@@ -98,7 +99,7 @@ class Run:
         from justright.discovery.processes import torch_threads
 
         with owned(self.out) if self.processes.is_first and not is_owned else nullcontext():
-            n_threads = self.folder.about.get("threads") if self.is_resumed else None
+            n_threads = self.folder.about["threads"] if self.is_resumed else None
             with torch_threads(n_threads, self.out) as self.n_threads:
                 self._prepare()
                 self._announce(self.work)
@@ -138,8 +139,9 @@ class Run:
         """Validate the request, and start or resume the run in its folder."""
         check_request(self.spec, self.tensorboard)
         check_problem(self.problem, self.spec, self.out, self.truth, self.max_bad)
-        self.plain_spec, images = self.spec.to_json(), (self.problem.pool.images, self.problem.target)
-        self.cache = StoresAndCache(self.spec.features, self.backbone, images if self.spec.features else ())
+        self.plain_spec = self.spec.to_json()
+        sets = [self.problem.pool.images, self.problem.target] if self.spec.features else []
+        self.cache = StoresAndCache(self.spec.features, self.backbone, sets)
         if self.processes.is_first:
             remove_leftovers(self.out)
             self.costs.check_disk()
@@ -168,9 +170,13 @@ class Run:
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Compute the features of pool and target, and keep the readable images."""
-        problem, options = self.problem, (self.cache, self.max_bad, is_trained(self.spec.method))
-        pool = frozen_features(problem.pool.images, self.backbone, self.out / "pool.features", *options)
-        target = frozen_features(problem.target, self.backbone, self.out / "target.features", *options)
+        problem = self.problem
+
+        def features(images: ImageSet, name: str) -> FeatureTable:
+            keeps_views = is_trained(self.spec.method)
+            return frozen_features(images, self.backbone, self.out / name, self.cache, self.max_bad, keeps_views)
+
+        pool, target = features(problem.pool.images, "pool.features"), features(problem.target, "target.features")
         self.problem = problem.with_ids_of(pool, target)
         unreadable = unreadable_files(problem.pool.images, pool, is_target=False)
         unreadable += unreadable_files(problem.target, target, is_target=True)
@@ -248,8 +254,15 @@ class Run:
 
         def train(number: int) -> Any:
             folder = self.out if spec.n_seeds == 1 else self.out / f"seed-{spec.seed + number}"
-            options = {"seed": spec.seed + number, "tensorboard": self.tensorboard, "engine": current().engine}
-            method = METHODS[spec.method](n_categories, self.backbone, self.config, folder=folder, **options)
+            method = METHODS[spec.method](
+                n_categories,
+                self.backbone,
+                self.config,
+                seed=spec.seed + number,
+                folder=folder,
+                tensorboard=self.tensorboard,
+                engine=current().engine,
+            )
             return method.fit(split, weight, weighting=spec.weighting, features=features)  # type: ignore[arg-type]
 
         methods = [train(number) for number in range(spec.n_seeds)]
@@ -274,7 +287,8 @@ class Run:
         method = methods[vote.reference]
         method.labels_, method.confidence_ = vote.predictions.cluster, vote.predictions.confidence
         method.trained_share_ = min(other.trained_share_ for other in methods)
-        seeds, agreement = ", ".join(str(other.seed) for other in methods), vote.agreement[~method.is_given_]
+        seeds = ", ".join(str(other.seed) for other in methods)
+        agreement = vote.agreement[~method.is_given_]
         self.notes.append(
             f"a vote of seeds {seeds}: all of them agree on {np.mean(agreement == 1):.0%} of the images; "
             f"new images are judged by seed {method.seed}, which agrees best with the others"
@@ -285,16 +299,18 @@ class Run:
         """Compare the trained result with clusters of the frozen features; returns those of the simple methods."""
         if not method.trainings(method.config_):
             return None
-        inputs, own = (method, pool, target), own_names(self.problem)
+        own = own_names(self.problem)
         try:
-            simple = simple_results(*inputs, own) if self.spec.answer == "joint" else None
-            self.check = frozen_check(*inputs, simple)
+            simple = simple_results(method, pool, target, own) if self.spec.answer == "joint" else None
+            self.check = frozen_check(method, pool, target, simple)
             self.notes.append(self.check.note(self.spec.method))
         except DegenerateError as error:
             self.notes.append(f"not checked against {FROZEN}: {error.problem}")
             return None
         # only after the check: whether the truth is known must not change it
-        return simple_results(*inputs, own) if simple is None and self._truth() is not None else simple
+        if simple is None and self._truth() is not None:
+            return simple_results(method, pool, target, own)
+        return simple
 
     def _predict(self, method: Any) -> Predictions:
         """Write predictions, clusters, tuned features and the model; returns the predictions."""
@@ -325,7 +341,8 @@ class Run:
         truth, kept_truth = self._truth(), self.out / TRUTH
         if truth is None:
             return
-        own, known = own_names(self.problem), [each.name for each in predictions.categories if each.kind == "known"]
+        own = own_names(self.problem)
+        known = [each.name for each in predictions.categories if each.kind == "known"]
         table = truth if isinstance(truth, Path) else truth.table()
         judged = read_judged(predictions.table(), table, own, may_list_more=True, known_classes=known)
         if self.truth is not None:

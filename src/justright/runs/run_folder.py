@@ -34,7 +34,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 from jaxtyping import Float
 
 from justright.data import ImageSet, open_images
@@ -63,7 +62,6 @@ _log = logging.getLogger(__name__)
 
 FORMAT = "justright run 1"
 DOUBTS = "doubts.json"
-CONTENT_ID = "^[0-9a-f]{32}$"
 RECOMPUTED = (  # files that a run computes again if it is started again
     "target.parquet", "pool.parquet", "left_out.csv", "weights.parquet", "weights.classes.parquet", "count.json",
     "diagnosis.json", "tuned.npy", "predictions.parquet", "predictions.csv", CLUSTERS, DOUBTS, "scores.json",
@@ -161,12 +159,10 @@ class RunFolder:
 
     def _images(self, name: str) -> ImageSet:
         path = self._checked(name)
-        images, saved = open_images(path), read_table(path)
-        if CONTENT in saved.column_names:
-            return images.with_content(saved[CONTENT])
-        # runs of earlier versions: where nobody gave an id it was made of the content
-        ids = images.table["id"]
-        return images.with_content(pc.if_else(pc.match_substring_regex(ids, CONTENT_ID), ids, ""))
+        saved = read_table(path)
+        if CONTENT not in saved.column_names:
+            raise DataError(f"{path} has no column {CONTENT}", expected="the list of images that a run wrote")
+        return open_images(path).with_content(saved[CONTENT])
 
     @cached_property
     def predictions(self) -> Predictions:
@@ -194,7 +190,7 @@ class RunFolder:
             images = self.pool
         except DataError:
             return {}
-        named = zip(_contents(images), images.table["class_name"].to_pylist(), strict=True)
+        named = zip(images.table[CONTENT].to_pylist(), images.table["class_name"].to_pylist(), strict=True)
         return {content: name for content, name in named if content}
 
     def with_own_answers(self, new: Predictions, images: ImageSet) -> Predictions:
@@ -207,7 +203,7 @@ class RunFolder:
             before, target = self.predictions, self.target
         except DataError:  # a model that was copied without the rest of its run
             return new
-        row_of = {content: row for row, content in enumerate(_contents(target)) if content}
+        row_of = {content: row for row, content in enumerate(target.table[CONTENT].to_pylist()) if content}
         content_of = dict(zip(images.paths, images.content_ids(is_strict=False), strict=True))
         rows = np.array([row_of.get(content_of[path], -1) for path in new.index["path"].to_pylist()], dtype=np.int64)
         is_in_run = (rows >= 0) & ~new.is_given
@@ -314,14 +310,6 @@ class RunFolder:
     def _json(self, name: str) -> dict[str, Any] | None:
         path = self.path / name if name == "run.json" else self._checked(name)
         return _object(path) if path.exists() else None
-
-
-def _contents(images: ImageSet) -> list[str]:
-    """The content ids of images of a run at the time of the run."""
-    saved: list[str | None] = images.table[CONTENT].to_pylist()
-    rows = [row for row, content in enumerate(saved) if content is None]  # images without files do not change
-    computed = iter(images.take(rows).content_ids(is_strict=False))
-    return [next(computed) if content is None else content for content in saved]
 
 
 def _object(path: Path, line: bytes | None = None) -> dict[str, Any]:

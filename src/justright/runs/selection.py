@@ -273,9 +273,15 @@ def stability_of(
     """The stability of a fitted selector over resamples of the target; None without resamples."""
     if not n_resamples:
         return None
-    clusters = getattr(selector, "target_clusters_", None)
-    features = pool.features, pool.labels, target.features
-    return stability(selector, *features, target_clusters=clusters, n_resamples=n_resamples, seed=seed)
+    return stability(
+        selector,
+        pool.features,
+        pool.labels,
+        target.features,
+        target_clusters=getattr(selector, "target_clusters_", None),
+        n_resamples=n_resamples,
+        seed=seed,
+    )
 
 
 def class_file(path: Path) -> Path:

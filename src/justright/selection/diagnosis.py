@@ -89,11 +89,12 @@ def diagnose(
     remaining labels and of the pool replace training; then semi-supervised k-means with `n_categories` clusters over
     own and target images discovers the hidden classes. Both settings get the same draws, so differences are paired.
 
-    own           features and labels of the target's own classes
-    pool          features and labels of other classes
-    target        features of the unlabeled images
-    n_categories  number of categories in the target, K
-    n_draws       number of problems with hidden classes
+    Parameters:
+        own: features and labels of the target's own classes.
+        pool: features and labels of other classes.
+        target: features of the unlabeled images.
+        n_categories: number of categories in the target, K.
+        n_draws: number of problems with hidden classes.
     """
     if n_draws < 2:
         raise DegenerateError(f"{n_draws} draws", expected="at least 2, to estimate how much draws differ")

@@ -123,8 +123,9 @@ def color(luma: float, hue: float, saturation: float) -> Color:
     wheel = [math.cos(angle - 2 * math.pi * k / 3) for k in range(3)]
     gray = sum(share * part for share, part in zip(LUMA, wheel, strict=True))
     tint = [part - gray for part in wheel]
-    room = min((1 - luma) / part if part > 0 else luma / -part for part in tint if part)  # to the gamut's edge
-    red, green, blue = (round(255 * (luma + saturation * room * part)) for part in tint)
+    # how far along the tint no part of the color gets below 0 or above 1
+    most = min((1 - luma) / part if part > 0 else luma / -part for part in tint if part)
+    red, green, blue = (round(255 * (luma + saturation * most * part)) for part in tint)
     return red, green, blue
 
 
@@ -160,8 +161,9 @@ def render(look: Look, character: str, grain: UInt8[Array, "size size 3"]) -> UI
 
 
 def _draw_stroke(pen: ImageDraw.ImageDraw, stroke: Stroke, size: int) -> None:
-    x, y, reach = stroke.x * size, stroke.y * size, 0.5 * stroke.length * size
-    dx, dy = reach * math.cos(stroke.angle), reach * math.sin(stroke.angle)
+    x, y = stroke.x * size, stroke.y * size
+    half = 0.5 * stroke.length * size
+    dx, dy = half * math.cos(stroke.angle), half * math.sin(stroke.angle)
     pen.line((x - dx, y - dy, x + dx, y + dy), fill=stroke.color, width=max(1, round(stroke.width * size)))
 
 
@@ -170,24 +172,36 @@ def _place_outline(look: Look, character: str, size: int) -> tuple[tuple[int, in
     outline = outline_mask(look.face, character)
     width, height = outline.size
     ink_width, ink_height = width - 2 * PADDING, height - 2 * PADDING
-    # the map from outline to image without scale: shear, then rotate
+    # the map from outline to image without scale, (a b; c d): shear, then rotate
     cos, sin = math.cos(look.rotation), math.sin(look.rotation)
-    a, b, c, d = cos, cos * look.shear - sin, sin, sin * look.shear + cos
+    a, b = cos, cos * look.shear - sin
+    c, d = sin, sin * look.shear + cos
+
     # how far the ink reaches from its center; scale and center keep all of it inside the image
-    reach_x, reach_y = (abs(a) * ink_width + abs(b) * ink_height) / 2, (abs(c) * ink_width + abs(d) * ink_height) / 2
+    reach_x = (abs(a) * ink_width + abs(b) * ink_height) / 2
+    reach_y = (abs(c) * ink_width + abs(d) * ink_height) / 2
     inside = size / 2 - 1
     scale = min(look.extent * size / max(ink_width, ink_height), inside / max(reach_x, reach_y))
     x = size / 2 + look.place[0] * (inside - scale * reach_x)
     y = size / 2 + look.place[1] * (inside - scale * reach_y)
-    rim = scale * PADDING
-    left, top = (max(0, math.floor(at)) for at in (x - scale * reach_x - rim, y - scale * reach_y - rim))
-    right, bottom = (min(size, math.ceil(at)) for at in (x + scale * reach_x + rim, y + scale * reach_y + rim))
+
+    # the box around it in the image, with the margin of the outline
+    margin = scale * PADDING
+    left, right = max(0, math.floor(x - scale * reach_x - margin)), min(size, math.ceil(x + scale * reach_x + margin))
+    top, bottom = max(0, math.floor(y - scale * reach_y - margin)), min(size, math.ceil(y + scale * reach_y + margin))
+
     # PIL needs the inverse map, from a pixel of the box to a point of the outline; shear and rotation keep the area
-    to_x, to_y = (d / scale, -b / scale), (-c / scale, a / scale)
-    shift_x = width / 2 - to_x[0] * (x - left) - to_x[1] * (y - top)
-    shift_y = height / 2 - to_y[0] * (x - left) - to_y[1] * (y - top)
-    box, inverse = (right - left, bottom - top), (*to_x, shift_x, *to_y, shift_y)
-    return (left, top), outline.transform(box, Image.Transform.AFFINE, inverse, resample=Image.Resampling.BILINEAR)
+    inverse_a, inverse_b = d / scale, -b / scale
+    inverse_c, inverse_d = -c / scale, a / scale
+    shift_x = width / 2 - inverse_a * (x - left) - inverse_b * (y - top)
+    shift_y = height / 2 - inverse_c * (x - left) - inverse_d * (y - top)
+    placed = outline.transform(
+        (right - left, bottom - top),
+        Image.Transform.AFFINE,
+        (inverse_a, inverse_b, shift_x, inverse_c, inverse_d, shift_y),
+        resample=Image.Resampling.BILINEAR,
+    )
+    return (left, top), placed
 
 
 @lru_cache(maxsize=256)
