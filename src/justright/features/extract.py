@@ -29,6 +29,7 @@ from torch import Tensor
 
 from justright.data.columns import NAME, with_columns
 from justright.data.image_set import ImageSet, sent
+from justright.data.pool import dataset_title
 from justright.data.quarantine import MAX_BAD, Quarantined, reason_of, refuse_above
 from justright.data.readers import Reader
 from justright.data.transforms import ImageRecipe, Plain
@@ -185,7 +186,7 @@ class Extraction:
                     self.views.add(self.ids[rows[good]], batch.records[good])
                 if number % PART_BATCHES == 0 or number == len(batches):
                     self.kept.flush()
-                    refuse_bad_rows(self.max_bad, self.images, self.bad)
+                    refuse_bad_rows(self.max_bad, self.images, self.all_bad())
                 yield from repeat(None, len(rows))
 
     def flush(self) -> None:
@@ -276,7 +277,7 @@ def extract(
                 try:
                     # closed after Ctrl-C, so that workers end before the store closes
                     with closing(work.run(n_workers, engine)) as steps:
-                        for _ in track(steps, len(work.missing), f"extracting {', '.join(images.datasets)}"):
+                        for _ in track(steps, len(work.missing), f"extracting {titles(images)}"):
                             pass
                 finally:
                     work.flush()
@@ -329,7 +330,12 @@ def quarantined(images: ImageSet, bad: Reasons) -> dict[int, Quarantined]:
     }
 
 
+def titles(images: ImageSet) -> str:
+    """The names of the data sets, as messages show them."""
+    return ", ".join(map(dataset_title, images.datasets))
+
+
 def refuse_bad_rows(max_bad: float, images: ImageSet, bad: Reasons) -> None:
     """Raise if more than the share `max_bad` of the images is bad, or if all are."""
     if len(bad) > max_bad * len(images) or len(bad) == len(images):
-        refuse_above(max_bad, list(quarantined(images, bad).values()), len(images), ", ".join(images.datasets))
+        refuse_above(max_bad, list(quarantined(images, bad).values()), len(images), titles(images))
