@@ -60,7 +60,7 @@ def test_skipped_files_are_counted(run, split, tmp_path, monkeypatch):
     done = invoke(words)
     text = " ".join(done.output.split())
     assert "1 file was skipped: 1 not recognized by name (notes.txt)" in text
-    assert "1 unreadable left out" in text
+    assert "1 unreadable left out (broken.png)" in text
     result = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
     assert (result["images"], result["unreadable"], result["not recognised by name"]) == (22 * 8, 1, 1)
 

@@ -87,8 +87,8 @@ def _check(sets: Sequence[ImageSet]) -> None:
             raise DataError(
                 f"{len(rows):,} of {len(images):,} labeled images have no label, e.g. {images.paths[rows[0]]}",
                 expected="a class for each",
-                advice="put each image into the folder of its class, or name the classes in a column class_name of a table, "
-                "or in a dict",
+                advice="put each image into the folder of its class, or name the classes in a column class_name of a "
+                "table, or in a dict",
             )
 
 

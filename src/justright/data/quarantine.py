@@ -59,8 +59,8 @@ def refuse_above(max_bad: float, bad: Sequence[Quarantined], n_images: int, name
     raise TooManyBadError(
         f"{len(bad):,} of {n_images:,} images of {name} are bad ({len(bad) / n_images:.1%}):\n{examples}{more}",
         expected=f"at most {max_bad:.4g} of a source ({max_bad:.1%})",
-        advice=f"{MISSING_ADVICE if are_missing else 'fix or remove these files'}, or raise the limit to use the rest without them "
-        "(--max-bad of audit, discover, extract and predict)",
+        advice=f"{MISSING_ADVICE if are_missing else 'fix or remove these files'}, or raise the limit to use the rest "
+        "without them (--max-bad of audit, discover, extract and predict)",
     )
 
 
