@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from justright.discovery.joint import JointAnswer
 from justright.geometry.rows import evenly_spaced
 from justright.utils.types import Array, Mask
+
+if TYPE_CHECKING:
+    from justright.discovery.joint import JointAnswer  # imports torch, which commands that show a run do not need
 
 LEAST_SIDE = 0.2  # of the images of a category, in the smaller of its two kinds
 LEAST_IMAGES = 3  # of that side, and of categories that may belong together
