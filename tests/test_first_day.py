@@ -203,3 +203,77 @@ def test_round_without_any_label_finds_categories(day: Day):
     about = json.loads((day.root / "run" / "run.json").read_text())
     assert about["n_known"] == 0
     assert about["n_target"] > 1
+
+
+@pytest.fixture
+def kinds(tmp_path, monkeypatch) -> Path:
+    """Two class folders of two drawn images each, in the current folder, and photos beside them."""
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    for kind in list(drawn_kinds())[1:3]:
+        for number, data in enumerate(kind.labeled[:2]):
+            Day._write(tmp_path / "labeled" / kind.name / f"{number}.png", data)
+        for number, data in enumerate(kind.photos):
+            Day._write(tmp_path / "photos" / f"{kind.name} {number}.png", data)
+    return tmp_path
+
+
+def refused(*words: str) -> str:
+    """The message of a command that fails, in one line."""
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 1, done.output
+    assert isinstance(done.exception, SystemExit)
+    return " ".join(done.output.split())
+
+
+def refused_discovery(labeled: str, target: str = "photos") -> str:
+    options = ("--backbone", "glyph_vit", "--method", "kmeans", "--out", "run")
+    return refused("discover", "--labeled", labeled, "--target", target, *options)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("path,label\nelsewhere/1.png,a\nelsewhere/2.png,b\n", "no image of labeled can be read, 2 of 2 are bad"),
+        ("path,label\nelsewhere/1.png,a\nelsewhere/2.png,b\n", "Try: correct the paths: those of a table are relative"),
+        ("path;label\nlabeled/1.png;a\n", "Try: save the table as CSV, in UTF-8 and with commas"),
+        ("file name,label\nlabeled/1.png,a\n", "Try: name the column with the paths of the images path"),
+        ("path,species\nlabeled/1.png,a\n", "name the classes in a column class_name of a table"),
+        ("path,label\n", "Error: no labeled images"),
+    ],
+)
+def test_wrong_table_of_labels_is_explained(kinds, table, message):
+    (kinds / "labels.csv").write_text(table)
+    assert message in refused_discovery("labels.csv")
+
+
+def test_classes_of_one_image_need_a_second_one_or_k(kinds):
+    for file in (kinds / "labeled").rglob("1.png"):
+        file.unlink()
+    message = refused_discovery("labeled")
+    assert "2 labeled classes, 2 images" in message
+    assert "label a second image of a class, or give the number of categories (--k)" in message
+
+
+def test_equal_bad_files_are_all_counted(kinds):
+    (kinds / "phone").mkdir()
+    for number in range(4):
+        (kinds / "phone" / f"{number}.jpg").write_bytes(b"<html>")
+    assert "no image of phone can be read, 4 of 4 are bad" in refused_discovery("labeled", "phone")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("review", "run", "--export", "x.csv"), ("export", "run", "--to", "csv", "--out", "x.csv")],
+)
+def test_unfinished_run_is_not_called_damaged(kinds, words):
+    RunFolder(kinds / "run").save_about({"is_finished": False})
+    message = refused(*words)
+    assert "run has no predictions: the run is not finished" in message
+    assert "call justright discover again with the same options" in message
+    assert "there is no model.json" in refused("predict", "run", "photos", "--out", "p.csv")
+
+
+def test_k_of_1_is_named(kinds):
+    words = ("--labeled", "labeled", "--target", "photos", "--backbone", "glyph_vit", "--out", "run")
+    assert "--k 1 Expected: at least 2 categories" in refused("discover", *words, "--k", "1")

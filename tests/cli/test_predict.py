@@ -60,7 +60,7 @@ def test_skipped_files_are_counted(run, split, tmp_path, monkeypatch):
     done = invoke(words)
     text = " ".join(done.output.split())
     assert "1 file was skipped: 1 not recognized by name (notes.txt)" in text
-    assert "1 unreadable left out" in text
+    assert "1 unreadable left out (broken.png)" in text
     result = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
     assert (result["images"], result["unreadable"], result["not recognised by name"]) == (22 * 8, 1, 1)
 
@@ -78,7 +78,7 @@ def test_invalid_options_raise_before_images_are_read(run, split, tmp_path, monk
     for words, message in (
         ([str(out), "--out", str(tmp_path / "p.xlsx")], "a name that ends in .csv, .parquet"),
         ([str(out), "--out", str(tmp_path / "file" / "p.csv")], "Not a directory"),
-        ([str(tmp_path), "--out", str(tmp_path / "p.csv")], "does not describe a model"),
+        ([str(tmp_path), "--out", str(tmp_path / "p.csv")], "there is no model.json"),
         ([str(tmp_path / "nowhere"), "--out", str(tmp_path / "p.csv")], "does not exist"),
     ):
         done = CliRunner().invoke(main, ["predict", *words[:1], str(split / "hebrew"), *words[1:]])

@@ -64,6 +64,8 @@ def test_pool_survives_saving(two, tmp_path):
 def test_unlabeled_or_duplicate_sets_are_rejected(two, make_tree):
     with pytest.raises(DataError, match="pool is empty"):
         merge_pool([])
+    with pytest.raises(DataError, match="no labeled images"):
+        merge_pool([two[0].take([])])
     with pytest.raises(DataError, match="two sets of the pool are called 'birds'"):
         merge_pool([two[0], two[0]])
     with pytest.raises(DataError, match=r"5 of .* have no label"):

@@ -57,7 +57,7 @@ def test_load_rejects_truncated_tensors(saved, n_bytes):
 
 
 def test_missing_files_raise(saved, tmp_path):
-    with pytest.raises(DataError, match=r"(?s)model\.json does not describe a model.*justright discover"):
+    with pytest.raises(DataError, match=r"(?s)there is no model\.json.*justright discover"):
         load(tmp_path / "nowhere")
     (saved / "model.safetensors").unlink()
     with pytest.raises(DataError, match=r"model\.safetensors cannot be read"):

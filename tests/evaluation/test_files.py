@@ -110,7 +110,7 @@ def test_checks_are_joined_by_id(write):
         ("path,cluster\na,0\n", TRUTH, "share neither an id nor a path"),
         ("id,group\n7,0\n", "id,label,is_old\n7,0,true\n", "p.csv has no column cluster"),
         ("id,cluster\n7,0\n", "id,label\n7,0\n", "t.csv has no column is_old"),
-        ("id,cluster\n7,0\n", "id,is_old\n7,true\n", "t.csv has no column label"),
+        ("id,cluster\n7,0\n", "id,is_old\n7,true\n", "(?s)t.csv has no column label.*label or class_name"),
         ("id,cluster\n7,0.5\n", "id,label,is_old\n7,0,true\n", "Column cluster of .* holds double"),
         ("id,cluster\n7,0\n", "id,label,is_old\n7,0,2\n", "Column is_old of .* holds 2"),
         ("id,cluster\n7,0\n8,\n", "id,label,is_old\n7,0,1\n8,0,1\n", "Column cluster of .* is empty in 1 of 2"),

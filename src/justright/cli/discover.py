@@ -178,7 +178,7 @@ def show_result(terminal: Terminal, result: Result, with_report: bool = True) ->
         for kind, title in (("known", "known classes"), ("discovered", "discovered clusters"))
     ]
     columns = ("kind", "categories", "with images", "images")
-    terminal.table(f"{len(predictions):,} images of the target", columns, rows)
+    terminal.table(f"{len(predictions):,} image{'s' * (len(predictions) != 1)} of the target", columns, rows)
     files = (CLUSTERS, LEFT_OUT) if run.left_out else (CLUSTERS,)
     written = [run.path / name for name in ("predictions.csv", "predictions.parquet", *files)]
     if with_report:

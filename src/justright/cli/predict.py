@@ -20,6 +20,9 @@ from justright.cli.common import (
     max_bad_option,
 )
 from justright.cli.terminal import Terminal, with_terminal
+from justright.data.quarantine import printable
+
+N_SHOWN = 3  # names of unreadable images that are printed
 
 
 @click.command(cls=Command, tables={"SOURCE may be": SOURCES})
@@ -82,9 +85,11 @@ def predict(
     rows = [(kind, kinds[kind]) for kind in ("known", "discovered", "neither")]
     terminal.table(f"{len(predictions):,} images", ("kind", "images"), rows)
     n_unreadable = len(images) - len(predictions)
+    unreadable = sorted({*images.paths} - {*predictions.index["path"].to_pylist()})
+    names = ", ".join([*map(printable, unreadable[:N_SHOWN]), *["..."] * (n_unreadable > N_SHOWN)])
     value = {"out": str(out), "images": len(predictions), **kinds, "calibrated_on": about["calibrated_on"]}
     value |= {"unreadable": n_unreadable, "not recognised by name": len(unrecognised)}
-    tail = f", {n_unreadable:,} unreadable left out" if n_unreadable else ""
+    tail = f", {n_unreadable:,} unreadable left out ({names})" if n_unreadable else ""
     text = f"Written to {out}{tail}. Confidence rests on {about['calibrated_on']}."
     if model.joint_ is not None:
         is_judged = ~(predictions.is_given | predictions.is_neither)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -183,4 +184,5 @@ def _serve(terminal: Terminal, opened: OpenReview, reviewer: str | None, host: s
         if browser:
             click.launch(access.url)
 
-    serve(opened, host, port, name, ready)
+    with suppress(KeyboardInterrupt):  # the usual end
+        serve(opened, host, port, name, ready)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,10 @@ from justright.utils.types import UNLABELED, Array
 
 PATH_NAMES = ("path", "file", "filename", "file_name", "image")
 LAYOUT = (
-    "a column path (relative to the manifest), and where known label, class_name, dataset, split, id, "
+    "a column path (relative to the folder of the table), and where known label, class_name, dataset, split, id, "
     "and superclass, superclass2, ... from fine to coarse"
 )
+SAVE_AS_CSV = "save the table as CSV, in UTF-8 and with commas between the columns"
 
 
 def open_manifest(file: Path) -> ImageSet:
@@ -53,7 +54,9 @@ def read_table(file: Path) -> pa.Table:
     try:
         return read_parquet(file) if file.suffix.lower() == ".parquet" else read_csv(file)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{file} cannot be read: {error}", expected=f"CSV or Parquet with {LAYOUT}") from error
+        raise DataError(
+            f"{file} cannot be read: {error}", expected=f"CSV or Parquet with {LAYOUT}", advice=SAVE_AS_CSV
+        ) from error
 
 
 def read_csv(file: Any) -> pa.Table:
@@ -103,7 +106,14 @@ def path_column(table: pa.Table, origin: str) -> str:
     for name in PATH_NAMES:
         if name in table.column_names:
             return name
-    raise DataError(f"{origin} has the columns {', '.join(table.column_names)}", expected=LAYOUT)
+    raise no_path_column(table.column_names, origin)
+
+
+def no_path_column(names: Sequence[str], origin: str) -> DataError:
+    """The error for a table without a column of paths."""
+    is_one = len(names) == 1 and any(separator in names[0] for separator in ";\t|")
+    advice = SAVE_AS_CSV if is_one else "name the column with the paths of the images path"
+    return DataError(f"{origin} has the columns {', '.join(names)}", expected=LAYOUT, advice=advice)
 
 
 def _labels(table: pa.Table, origin: str) -> tuple[Array | None, pa.ChunkedArray | None]:

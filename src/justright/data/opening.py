@@ -21,7 +21,7 @@ from justright.data.folder import (
     walk,
 )
 from justright.data.image_set import ImageSet
-from justright.data.manifest import LAYOUT, PATH_NAMES, arrow_table, images_of_table, open_manifest
+from justright.data.manifest import LAYOUT, PATH_NAMES, arrow_table, images_of_table, no_path_column, open_manifest
 from justright.data.objects import from_dataset
 from justright.data.readers import FolderReader
 from justright.utils.errors import DataError, MissingDataError
@@ -153,7 +153,7 @@ def _from_table(source: Any, origin: str = "the table") -> ImageSet:
     if twice := [name for name in wanted if names.count(name) > 1]:
         raise DataError(f"{origin} has {names.count(twice[0])} columns named {twice[0]}", expected="one of each name")
     if not {*PATH_NAMES} & {*names}:
-        raise DataError(f"{origin} has the columns {', '.join(names)}", expected=LAYOUT)
+        raise no_path_column(names, origin)
     if not len(source):
         raise DataError(f"{origin} has no rows", expected=LAYOUT)
     table = source if isinstance(source, pa.Table) else arrow_table({name: source[name] for name in wanted}, origin)

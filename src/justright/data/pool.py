@@ -71,8 +71,10 @@ def merge_pool(sets: Sequence[ImageSet], max_per_class: int | None = None) -> Po
 
 
 def _check(sets: Sequence[ImageSet]) -> None:
-    if not sets or not any(len(images) for images in sets):
+    if not sets:
         raise DataError("the pool is empty", expected="at least one labeled set")
+    if not any(len(images) for images in sets):
+        raise DataError("no labeled images", expected="an image of a class, in a folder or as a row of a table")
     names = [name for images in sets for name in images.datasets]
     if twice := [name for name in names if names.count(name) > 1]:
         raise DataError(
@@ -85,7 +87,8 @@ def _check(sets: Sequence[ImageSet]) -> None:
             raise DataError(
                 f"{len(rows):,} of {len(images):,} labeled images have no label, e.g. {images.paths[rows[0]]}",
                 expected="a class for each",
-                advice="put each image into the folder of its class, or name the classes in a table or a dict",
+                advice="put each image into the folder of its class, or name the classes in a column class_name of a "
+                "table, or in a dict",
             )
 
 

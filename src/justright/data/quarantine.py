@@ -11,6 +11,7 @@ MAX_BAD = 0.05
 """A source with a larger share of bad images than this is rejected."""
 
 N_EXAMPLES = 3
+MISSING_ADVICE = "correct the paths: those of a table are relative to its folder"
 
 
 @dataclass(frozen=True)
@@ -45,18 +46,21 @@ def refuse_above(max_bad: float, bad: Sequence[Quarantined], n_images: int, name
     if not bad or (len(bad) <= max_bad * n_images and len(bad) < n_images):
         return
     examples = "\n".join(f"  {printable(f'{image.path}: {image.reason}')}" for image in bad[:N_EXAMPLES])
+    are_missing = all(image.kind == BadKind.MISSING for image in bad)
     more = f"\n  and {len(bad) - N_EXAMPLES:,} more" if len(bad) > N_EXAMPLES else ""
     if len(bad) == n_images:
         raise TooManyBadError(
             f"no image of {name} can be read, {n_images:,} of {n_images:,} are bad:\n{examples}{more}",
             expected="at least one readable image",
-            advice="fix or replace these files; `justright audit` lists the reason of each",
+            advice=MISSING_ADVICE
+            if are_missing
+            else "fix or replace these files; `justright audit` lists the reason of each",
         )
     raise TooManyBadError(
         f"{len(bad):,} of {n_images:,} images of {name} are bad ({len(bad) / n_images:.1%}):\n{examples}{more}",
         expected=f"at most {max_bad:.4g} of a source ({max_bad:.1%})",
-        advice="fix or remove these files, or raise the limit to use the rest without them "
-        "(--max-bad of audit, discover, extract and predict)",
+        advice=f"{MISSING_ADVICE if are_missing else 'fix or remove these files'}, or raise the limit to use the rest "
+        "without them (--max-bad of audit, discover, extract and predict)",
     )
 
 

@@ -19,7 +19,7 @@ from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.checkpoints import checksum, write_tensors
 from justright.discovery.joint import JointAnswer
 from justright.features.backbone import Backbone
-from justright.utils.errors import DataError
+from justright.utils.errors import DataError, MissingDataError
 from justright.utils.files import parsed_json, remove_leftovers, write_json
 from justright.utils.hashing import signed, verified
 
@@ -59,6 +59,12 @@ def write_model(
 def about_model(folder: Path) -> dict[str, Any]:
     """Read and validate model.json."""
     path = folder / "model.json"
+    if not path.exists():
+        raise MissingDataError(
+            f"{folder} holds no trained model: there is no {path.name}",
+            expected="the folder of a finished run",
+            advice="justright discover --out writes one; call it again with the same options to continue after a stop",
+        )
     try:
         about: dict[str, Any] = parsed_json(path.read_text(encoding="utf-8"))
         if about["format"] != FORMAT:

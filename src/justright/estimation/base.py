@@ -112,9 +112,10 @@ class Given:
         """Raise for fewer labeled classes, or one image per class: the width of a class is then unknown."""
         n_labeled = int(self.is_labeled.sum())
         if self.n_classes < n_classes or n_labeled == self.n_classes:
+            needed = f"{n_classes} classes or more, and " if n_classes > 1 else ""
             raise DegenerateError(
                 "No image is labeled." if not n_labeled else f"{self.n_classes} labeled classes, {n_labeled} images.",
-                expected=f"{n_classes} classes or more, and more images than classes, to estimate the width of a class",
+                expected=f"{needed}two images of a class, which show how wide a class is",
                 advice=advice,
             )
 

@@ -132,7 +132,7 @@ class SpreadCounter(CategoryCounter):
     def _count(self, given: Given) -> tuple[int, Curve]:
         """Build two trees of clusters: of the labeled images, and of all images that are counted."""
         if given.is_labeled.any():
-            given.require_classes(1, advice="set K yourself")
+            given.require_classes(1, advice="label a second image of a class, or give the number of categories (--k)")
         z = given.axes(self.n_axes)
         kept = np.sort(generator(self.seed, "images").permutation(len(z))[: self.max_images])
         self._fewest = 1 if given.has_pool else max(given.n_classes, 1)

@@ -250,6 +250,9 @@ class _File:
     def codes(self, *names: str) -> tuple[Labels, list[str] | None]:
         """The first of these columns: integers unchanged; text as its alphabetical rank, with the sorted texts."""
         name = next(filter(self.has, names), names[0])
+        if not self.has(name):
+            expected = f"columns id or path, and {' or '.join(names)}"
+            raise DataError(f"{self.path} has no column {name}.", expected=expected)
         column = self.column(name, "whole numbers or text", types.is_integer, types.is_string, types.is_large_string)
         if types.is_integer(column.type):
             return np.asarray(column.to_numpy(), dtype=np.int64), None

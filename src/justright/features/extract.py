@@ -29,6 +29,7 @@ from torch import Tensor
 
 from justright.data.columns import NAME, with_columns
 from justright.data.image_set import ImageSet, sent
+from justright.data.pool import dataset_title
 from justright.data.quarantine import MAX_BAD, Quarantined, reason_of, refuse_above
 from justright.data.readers import Reader
 from justright.data.transforms import ImageRecipe, Plain
@@ -171,7 +172,7 @@ class Extraction:
         steps = self._steps(n_workers, engine)
         try:
             with closing(steps):  # after Ctrl-C too, so that workers end before the store closes
-                for _ in track(steps, len(self.missing), f"extracting {', '.join(self.images.datasets)}"):
+                for _ in track(steps, len(self.missing), f"extracting {titles(self.images)}"):
                     pass
         finally:
             self._flush()
@@ -195,7 +196,7 @@ class Extraction:
                     self.views.add(self.ids[rows[good]], batch.records[good])
                 if number % PART_BATCHES == 0 or number == len(batches):
                     self.kept.flush()
-                    refuse_bad_rows(self.max_bad, self.images, self.bad)
+                    refuse_bad_rows(self.max_bad, self.images, self.all_bad())
                 yield from repeat(None, len(rows))
 
     def _flush(self) -> None:
@@ -333,7 +334,12 @@ def quarantined(images: ImageSet, bad: Reasons) -> dict[int, Quarantined]:
     }
 
 
+def titles(images: ImageSet) -> str:
+    """The names of the data sets, as messages show them."""
+    return ", ".join(map(dataset_title, images.datasets))
+
+
 def refuse_bad_rows(max_bad: float, images: ImageSet, bad: Reasons) -> None:
     """Raise if more than the share `max_bad` of the images is bad, or if all are."""
     if len(bad) > max_bad * len(images) or len(bad) == len(images):
-        refuse_above(max_bad, list(quarantined(images, bad).values()), len(images), ", ".join(images.datasets))
+        refuse_above(max_bad, list(quarantined(images, bad).values()), len(images), titles(images))

@@ -149,7 +149,9 @@ def number_of_categories(k: int | str | Path | None) -> int | None:
         return None
     number = int(str(k)) if str(k).isdecimal() else _estimate_in(Path(str(k)))
     if number < 2:
-        raise JustrightError(f"{number} categories", expected="at least 2")
+        raise JustrightError(
+            f"--k {number}", expected="at least 2 categories", advice="omit --k to estimate the number"
+        )
     return number
 
 

@@ -167,7 +167,12 @@ class RunFolder:
     @cached_property
     def predictions(self) -> Predictions:
         """A category for every target image, in the order of `target`."""
-        predictions = Predictions.open(self._checked("predictions.parquet"))
+        if not (path := self._checked("predictions.parquet")).exists():
+            raise MissingDataError(
+                f"{self.path} has no predictions: the run is not finished",
+                advice="call justright discover again with the same options, which continues it",
+            )
+        predictions = Predictions.open(path)
         if len(predictions) != len(self.target):
             problem = f"{self.path} predicts {len(predictions):,} images"
             raise DataError(problem, expected=f"{len(self.target):,}, as in target.parquet")
