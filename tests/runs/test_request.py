@@ -109,6 +109,9 @@ def write(path, **estimates):
 
 def test_k_is_a_number_or_a_file_of_estimates(tmp_path):
     assert number_of_categories(None) is None
+    with pytest.raises(JustrightError, match=r"k = 9\.0") as caught:
+        number_of_categories(9.0)
+    assert "a whole number, such as 9" in str(caught.value)
     assert number_of_categories("40") == number_of_categories(40) == 40
     assert number_of_categories(write(tmp_path / "k.json", spread=9, combined=7)) == 7
     assert number_of_categories(str(write(tmp_path / "k.json", mixture=9))) == 9

@@ -143,10 +143,12 @@ def with_published_settings(spec: RunSpec, datasets: Sequence[str]) -> RunSpec:
     return replace(spec, settings={"entropy_scale": entropy} | dict(spec.settings))
 
 
-def number_of_categories(k: int | str | Path | None) -> int | None:
+def number_of_categories(k: int | float | str | Path | None) -> int | None:
     """K as a number, or from a file that `justright estimate --out` wrote; None if it is to be estimated."""
     if k is None:
         return None
+    if isinstance(k, float):
+        raise JustrightError(f"k = {k}", expected=f"a whole number, such as {max(2, round(k))}")
     number = int(str(k)) if str(k).isdecimal() else _estimate_in(Path(str(k)))
     if number < 2:
         raise JustrightError(
