@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.stats import norm
 
 from justright.data.parquet import read_parquet
 from justright.data.pool import OWN
@@ -306,11 +307,15 @@ def counts(problems: Iterable[Line]) -> list[str]:
     sentences.append(f"- area under the curve: mean {_cell(auc, 3)}")
     if all(each.get("noise") for each in problems):
         floor = [each["noise"]["error"] for each in problems]
-        gap = np.mean([each["noise"]["gap"] for each in problems])
+        gaps = np.array([each["noise"]["gap"] for each in problems])
+        n_by_chance = np.sum(2 * norm.cdf(CLOSE["all"] / gaps) - 1)
         sentences.append(
             f"- calibration error of perfect confidences: median {np.median(floor):.1f}, worst {max(floor):.1f}"
         )
-        sentences.append(f"- standard deviation of the gap over draws of classes: mean {gap:.1f}")
+        sentences.append(
+            f"- standard deviation of the gap over draws of classes: mean {gaps.mean():.1f}; confidences without bias "
+            f"would be within {CLOSE['all']:.0f} points in {n_by_chance:.0f} of {len(problems)}"
+        )
     compared = [each[GAINS] for each in problems if each.get(GAINS)]
     for group in ("all", "new") if compared else ():
         best = [max(each.values(), key=lambda gain: gain[group][0])[group] for each in compared]
