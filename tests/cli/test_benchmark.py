@@ -38,6 +38,8 @@ def test_suites_are_listed():
         "training-photos",
         "decisions",
         "controls",
+        "cub-methods",
+        "cub-vit",
         "doses",
         "cub",
     }

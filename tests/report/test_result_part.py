@@ -83,7 +83,7 @@ def test_the_largest_clusters_have_their_expected_purity(finished, own_run):
         ),
         (
             ([0.9, 0.9, 0.1], 1, 1, [0] * 3, 1),
-            "3 images: 2 in 1 known class, 1 unlike all categories. We expect 0 to 3 of 3 images to be right "
+            "3 images: 2 in 1 known class, 1 unlike all categories. We expect 1 to 3 of 3 images to be right "
             "(90 % interval). 1 of them is uncertain.",
         ),
         (
