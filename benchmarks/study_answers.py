@@ -80,8 +80,9 @@ def study(
     expected = about.get("expected_right")
     if is_again:
         table = read_parquet(folder / EVIDENCE)
-        sure = probability_right(np.stack([table[name].to_numpy() for name in NAMES], axis=1))[is_judged]
-        expected = asdict(expected_right(sure))
+        evidence = np.stack([table[name].to_numpy() for name in NAMES], axis=1)[is_judged]
+        sure = probability_right(evidence)
+        expected = asdict(expected_right(sure, not evidence[:, NAMES.index("unchecked")].any()))
     chosen = {"all": np.ones_like(is_right)} | {str(kind): kinds == kind for kind in np.unique(kinds)}
     return {
         "problem": problem or f"{folder.resolve().parent.name}/{re.sub(r'-[0-9]+$', '', folder.resolve().name)}",

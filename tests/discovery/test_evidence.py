@@ -28,8 +28,13 @@ def test_agrees_with_loops():
     for image in range(N):
         a = CATEGORY[image]
         large = max(0.0, math.log((clusters.size[a] + 1) / (N / N_CATEGORIES + 1)))
-        row = [ALIKE[image], VOTE[image], overlap_as_loops(a), large, 0.3, -0.4]
+        row = [ALIKE[image], VOTE[image], overlap_as_loops(a), large, 0.3, -0.4, 0.0]
         np.testing.assert_allclose(found[image], row, rtol=1e-5, atol=1e-6)
+
+
+def test_too_few_known_classes_are_a_column():
+    columns = CategoryShapes(np.ones(2, dtype=np.int64), np.ones(2), hidden=None).columns(np.array([0, 1, 1]))
+    np.testing.assert_array_equal(columns[-2:], [[0, 0, 0], [1, 1, 1]])
 
 
 def test_renumbered_clusters_overlap_fully():

@@ -27,7 +27,7 @@ def test_agrees_with_loops():
 
 
 def row(**changes):
-    columns = dict.fromkeys(NAMES, 0.5) | {"large": 0.0, "below": 0.0, "hidden": 0.0}
+    columns = dict.fromkeys(NAMES, 0.5) | {"large": 0.0, "below": 0.0, "hidden": 0.0, "unchecked": 0.0}
     return np.array([list((columns | changes).values())], dtype=np.float32)
 
 
@@ -38,6 +38,7 @@ def test_confidence_rises_with_evidence():
     assert probability_right(row(repeated=0.9))[0] > usual
     assert probability_right(row(large=1.0))[0] < usual
     assert probability_right(row(below=0.4))[0] < usual
+    assert probability_right(row(unchecked=1.0))[0] < usual
     assert probability_right(row(hidden=-0.5))[0] < usual < probability_right(row(hidden=0.3))[0]
 
 
@@ -48,6 +49,12 @@ def test_expected_number_and_interval_follow_the_formula():
     assert found.expected == round(sum(map(float, p)))
     assert found.low == math.floor(float(p.astype(float).sum()) - z * math.sqrt(variance))
     assert found.high == math.ceil(float(p.astype(float).sum()) + z * math.sqrt(variance))
+
+
+def test_interval_is_wider_where_nothing_was_checked():
+    p = np.full(200, 0.6)
+    checked, unchecked = expected_right(p), expected_right(p, is_checked=False)
+    assert unchecked.low < checked.low < checked.expected == unchecked.expected < checked.high < unchecked.high
 
 
 def test_interval_stays_between_0_and_all_images():

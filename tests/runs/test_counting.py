@@ -20,6 +20,7 @@ ESTIMATE = {"n_categories": 40, "interval": [33, 51]}
     [
         (ESTIMATE, 20, 42),  # 40 + 0.4 * 0.5 * 11 = 42.2
         (ESTIMATE, 4, 44),
+        (ESTIMATE | {"interval": [20, 90]}, 4, 50),  # at most a quarter more
         (ESTIMATE, 40, 40),  # all are known
         (ESTIMATE, 0, 40),
         (ESTIMATE | {"interval": None}, 20, 40),

@@ -93,7 +93,7 @@ def predict(
     text = f"Written to {out}{tail}. Confidence rests on {about['calibrated_on']}."
     if model.joint_ is not None:
         is_judged = ~(predictions.is_given | predictions.is_neither)
-        expected = expected_right(predictions.confidence[is_judged])
+        expected = expected_right(predictions.confidence[is_judged], model.joint_.shapes.is_checked)
         value["expected_right"] = asdict(expected)
         text = f"{text} {expected.in_words('images' if is_judged.all() else 'other images')}".strip()
     terminal.result(value, text)

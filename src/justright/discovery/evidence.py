@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from justright.utils.types import Array
 
-NAMES = ("alike", "vote", "repeated", "large", "below", "hidden")
+NAMES = ("alike", "vote", "repeated", "large", "below", "hidden", "unchecked")
 """Columns of evidence for the category a of an image.
 
 alike: the weighted share of its nearest neighbors that are in a.
@@ -23,7 +23,8 @@ vote: the share of the votes for a, over clusterings of z and of random halves o
 repeated: the largest overlap |a and b| / |a or b| that a has with a cluster b of the features before training.
 large: how many times as large a is as the mean category, as a logarithm; 0 if it is smaller.
 below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
-hidden: `hidden_class_shift`, 0 without enough known classes.
+hidden: `hidden_class_shift`; 0 without enough known classes.
+unchecked: whether there were too few of them, so that nothing shows how well new categories are found.
 """
 
 
@@ -34,12 +35,18 @@ class CategoryShapes:
     size: Int[Array, " categories"]  # images of the target
     repeated: Float[Array, " categories"]
     below: float = 0.0
-    hidden: float = 0.0
+    hidden: float | None = None  # None without enough known classes
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether hidden known classes show how well new categories are found."""
+        return self.hidden is not None
 
     def columns(self, category: Int[Array, " images"]) -> list[Float[Array, " images"]]:
         """The columns of `NAMES` from repeated on, of each image."""
         large = np.maximum(np.log((self.size + 1) / (self.size.mean() + 1)), 0)
-        of_problem = [np.full(len(category), value) for value in (self.below, self.hidden)]
+        values = self.below, self.hidden or 0.0, float(not self.is_checked)
+        of_problem = [np.full(len(category), value) for value in values]
         return [self.repeated[category], large[category], *of_problem]
 
 
@@ -71,9 +78,10 @@ COEFFICIENTS = {
     "large": -1.898,
     "below": -1.142,
     "hidden": 0.683,
+    "unchecked": -0.365,
 }
 # Standard deviation over problems of mean confidence minus accuracy: an error that all images of a problem share.
-COMMON_ERROR = 0.055
+COMMON_ERROR, UNCHECKED_ERROR = 0.055, 0.12  # the second without enough known classes to hide
 LEVEL = 0.9  # of the interval
 LEAST, MOST = 0.02, 0.99  # limits of the confidence
 
@@ -106,16 +114,19 @@ class ExpectedRight:
         return sentence.replace("%", " %") if self.n else ""
 
 
-def expected_right(confidence: Float[Array, " images"]) -> ExpectedRight:
+def expected_right(confidence: Float[Array, " images"], is_checked: bool = True) -> ExpectedRight:
     """The sum of confidences, and an interval about it.
 
         sum_i p_i +- z sqrt(sum_i p_i (1 - p_i) + (s n)^2)
 
-    s is the `COMMON_ERROR`, which does not shrink with the number of images.
+    s is the `COMMON_ERROR`, or the `UNCHECKED_ERROR`; it does not shrink with the number of images.
+
+    is_checked: see `CategoryShapes`.
     """
     p, n = confidence.astype(np.float64), len(confidence)
     total = p.sum()
-    spread = math.sqrt(float(np.sum(p * (1 - p))) + (COMMON_ERROR * n) ** 2)
+    common = COMMON_ERROR if is_checked else UNCHECKED_ERROR
+    spread = math.sqrt(float(np.sum(p * (1 - p))) + (common * n) ** 2)
     half = NormalDist().inv_cdf((1 + LEVEL) / 2) * spread
     return ExpectedRight(
         n, expected=round(total), low=max(0, math.floor(total - half)), high=min(n, math.ceil(total + half))

@@ -31,14 +31,14 @@ def hidden_class_shift(
     n_neighbors: int,
     neighbor_share: float,
     seed: int = 0,
-) -> float:
-    """How much more accurate the clusters of hidden classes are than their neighbors suggest; 0 without enough classes.
+) -> float | None:
+    """How much more accurate the clusters of hidden classes are than their neighbors suggest.
 
         n / (n + 6) (logit(right) - logit(alike))
 
     In each of several draws half of the known classes lose their labels, and the images are clustered as in a run.
     `right` is the share of labeled images of hidden classes in the cluster matched to their class; `alike` is the mean
-    share of their neighbors in the same cluster; n is the number of hidden classes.
+    share of their neighbors in the same cluster; n is the number of hidden classes. None without enough classes.
 
     Parameters:
         frozen: features before training as in z, of labeled images, then of the target.
@@ -51,7 +51,7 @@ def hidden_class_shift(
     is_labeled = rows < n_labeled
     frozen, fixed = frozen[rows], fixed[rows]
     if len(np.unique(fixed[is_labeled])) < max(LEAST_CLASSES, n_known) or n_categories > len(rows):
-        return 0.0
+        return None
     near = nearest_rows(frozen, frozen, n_neighbors, np.arange(len(rows)))
     n_hidden = n_known // 2
     n_kept = n_known - n_hidden

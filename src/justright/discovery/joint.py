@@ -169,13 +169,13 @@ class JointAnswer:
             "repeated": self.shapes.repeated,
         }
 
-    def about(self) -> dict[str, int | float]:
+    def about(self) -> dict[str, Any]:
         """All other values."""
         numbers = {"below": self.shapes.below, "hidden": self.shapes.hidden, "temperature": self.temperature}
         return {"n_labeled": self.n_labeled, **numbers}
 
     @staticmethod
-    def of(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> JointAnswer:
+    def of(tensors: Mapping[str, Array], about: Mapping[str, Any]) -> JointAnswer:
         """The inverse of `tensors` and `about`; raises ValueError if shapes or values are inconsistent."""
         _expect_consistent(tensors, about)
         frozen, tuned = (
@@ -186,7 +186,7 @@ class JointAnswer:
             anchors=tensors["anchors"].astype(np.float32),
             category=tensors["category"].astype(np.int64),
             vote=tensors["vote"],
-            shapes=CategoryShapes(tensors["size"], tensors["repeated"], float(about["below"]), float(about["hidden"])),
+            shapes=CategoryShapes(tensors["size"], tensors["repeated"], about["below"], about["hidden"]),
             n_labeled=int(about["n_labeled"]),
             similarity=tensors["similarity"],
             temperature=float(about["temperature"]),
@@ -206,7 +206,7 @@ class JointAnswer:
         return Assignment(category, evidence(category, alike, vote, self.shapes), near.similarity)
 
 
-def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> None:
+def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, Any]) -> None:
     """Raise ValueError unless these are the parts of one joint answer."""
     n_categories, n_anchors = len(tensors["size"]), len(tensors["anchors"])
     kept = {name: tensors[f"{name} directions"].shape[-1] for name in ("tuned", "frozen")}
@@ -220,7 +220,7 @@ def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, int | f
         all(tensors[f"{name} directions"].shape == (*tensors[f"{name} center"].shape, n) for name, n in kept.items()),
         tensors["similarity"].ndim == 1 and len(tensors["similarity"]) > 0,
         0 <= about["n_labeled"] <= n_anchors,
-        np.isfinite([about["below"], about["hidden"]]).all() and 0 < about["temperature"] < np.inf,
+        np.isfinite([about["below"], about["hidden"] or 0.0]).all() and 0 < about["temperature"] < np.inf,
     )
     if not all(checks):
         raise ValueError("the arrays of the joint answer do not belong together")

@@ -15,7 +15,7 @@ from justright.utils.errors import DegenerateError
 from justright.utils.types import UNLABELED
 
 ENOUGH_CLASSES = 10  # classes that show how wide a class is; or half of the labeled ones, if these are fewer
-MARGIN = 0.4  # of `with_margin`
+MARGIN, MOST_MORE = 0.4, 0.25  # of `with_margin`
 MOST_CHECKED = 20_000  # images; a given K is not checked for more, because an estimate would take minutes
 
 
@@ -82,7 +82,7 @@ def counted(name: str, pool: FeatureTable, target: FeatureTable, own: Collection
 def with_margin(estimate: Mapping[str, Any], n_known: int) -> int:
     """The number of categories to look for, which is above the estimate: too few cost more accuracy than too many.
 
-        K + 0.4 (1 - L / K) (high - K)
+        K + min(0.4 (1 - L / K) (high - K), K / 4)
 
     L is the number of known classes, high the upper end of the interval. Without known classes it is the estimate, for
     that is rather too large already: docs/research/categories.md
@@ -90,7 +90,7 @@ def with_margin(estimate: Mapping[str, Any], n_known: int) -> int:
     k, interval = estimate["n_categories"], estimate["interval"]
     if interval is None or not n_known:
         return int(k)
-    return round(k + MARGIN * (1 - n_known / k) * (interval[1] - k))
+    return round(k + min(MARGIN * (1 - n_known / k) * (interval[1] - k), MOST_MORE * k))
 
 
 def check_k(given: int, n_known: int, n_images: int) -> None:

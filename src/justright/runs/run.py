@@ -323,7 +323,8 @@ class Run:
         if method.joint_ is not None:
             columns = dict(zip(NAMES, method.evidence_.T, strict=True)) | {"method cluster": method.own_labels_}
             write_parquet(pa.table({"id": predictions.index["id"], **columns}), self.out / "evidence.parquet")
-            self.expected = expected_right(predictions.confidence[~predictions.is_given])
+            judged = predictions.confidence[~predictions.is_given]
+            self.expected = expected_right(judged, method.joint_.shapes.is_checked)
             doubts = doubts_of(method.other_clusterings_, method.is_given_)
             self.folder.save_json(DOUBTS, doubts_json(predictions, doubts))
         elif method.calibrated_on_ == UNCALIBRATED:
