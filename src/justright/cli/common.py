@@ -12,7 +12,7 @@ import click
 
 from justright.data.quarantine import MAX_BAD
 from justright.discovery.methods import METHODS
-from justright.runs.request import HELD_OUT
+from justright.runs.request import HELD_OUT, UNTRAINED
 from justright.runs.spec import AUTO, SCALES, RunSpec
 from justright.utils.errors import JustrightError
 from justright.utils.files import expect_writable, parsed_json
@@ -86,15 +86,15 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class NameOf(click.Choice[str]):
-    """A name in a registry, including those that are added later."""
+    """A name in a registry, including those that are added later; or one of some more names."""
 
-    def __init__(self, family: Iterable[str]):
-        self.family, self.case_sensitive = family, True
+    def __init__(self, family: Iterable[str], *more: str):
+        self.family, self.more, self.case_sensitive = family, more, True
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
         """All names at the moment."""
-        return tuple(self.family)
+        return (*self.more, *self.family)
 
 
 def _installed(ctx: click.Context, param: click.Parameter, engine: str) -> str:
@@ -125,7 +125,13 @@ scale_option = click.option(
     "stored views, which is faster; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
 )
 TRAINING_OPTIONS = (
-    click.option("--method", type=NameOf(METHODS), default=RunSpec.method, help="How categories are learned."),
+    click.option(
+        "--method",
+        type=NameOf(METHODS, AUTO),
+        default=AUTO,
+        help=f"How categories are learned. auto: {RunSpec.method}. But {UNTRAINED}, which does not train, on features "
+        "that you give and with an EfficientNet-Lite, if neither a pool nor a setting of training is given.",
+    ),
     scale_option,
     click.option("--epochs", type=COUNT, help="Number of epochs; by default that of --scale."),
     click.option(

@@ -13,7 +13,7 @@ from justright.cli.common import COUNT, FILE, SOURCES, Command, device_option, t
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data import open_images
 from justright.discovery.methods import METHODS
-from justright.runs.request import make_spec, resolve_device
+from justright.runs.request import make_spec, resolve_device, resolve_method
 from justright.runs.spec import AUTO, config_of
 from justright.utils.errors import JustrightError
 from justright.utils.files import size_text
@@ -95,6 +95,8 @@ def plan(
     if backbone == AUTO:
         backbone, why = foreseen_backbone(device)
         terminal.say(f"Network: {backbone} ({why}).")
+    if options["method"] == AUTO:
+        spec = resolve_method(replace(spec, backbone=backbone), has_pool=pool != "0")
     work = Work.of_sizes(spec, n_target, _class_sizes(labeled, n_classes), _class_sizes(pool), n_devices)
     costs = CostPlan(work, spec, random_backbone(backbone, usable(device), img_size))
     if known_rates is None:
