@@ -23,9 +23,9 @@ def counted_tables(problem: Problem, pool: FeatureTable, target: FeatureTable) -
     """The features of labeled and target images for an estimate of K, each image once.
 
     Counters learn from labeled images how wide a class is. Images confirmed in a review were grouped by a clustering
-    and are closer together than their class: with them K would be too high (docs/findings.md), so they count as
-    unlabeled. Labeled images of the target may come from a review too; they are used only if there are too few others.
-    K is never below the number of known classes.
+    and are closer together than their class: with them K would be too high (docs/research/categories.md), so they
+    count as unlabeled. Labeled images of the target may come from a review too; they are used only if there are too few
+    others. K is never below the number of known classes.
     """
     is_own = np.isin(pool.labels, problem.own_classes)
     is_reviewed, is_given = is_own & problem.is_reviewed(), problem.is_given_too()
@@ -119,7 +119,7 @@ def check_k(given: int, n_known: int, n_images: int) -> None:
 def k_note(given: int, estimate: Mapping[str, Any]) -> str | None:
     """A warning if K is outside the interval of an estimate, as in count.json; else None.
 
-    How often the warning is right: docs/findings.md. What a wrong K costs: docs/research/training.md.
+    How often the warning is right: docs/research/categories.md. What a wrong K costs: docs/research/training.md.
     """
     if estimate["interval"] is None:
         return None
