@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from importlib import import_module
 from inspect import unwrap
 from pathlib import Path
 
 import justright
-from justright.data import glyph_set
+from justright.data import ImageSet, glyph_set, open_images
+from justright.data.folder import write_tree
+from justright.data.readers import FolderReader
+from justright.features.backbone import Backbone
+from justright.result import Result
+from justright.runs.run_folder import RunFolder
+from justright.utils.hashing import hash_file
 
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 
@@ -30,9 +37,24 @@ def code_of(name: str):
     return unwrap(found.__init__ if isinstance(found, type) else found).__code__
 
 
+def run_once(folder: Path, target: ImageSet, labeled: ImageSet) -> Result:
+    """A short run with a pool, whose truth is known."""
+    return justright.discover(
+        target,
+        labeled=[labeled],
+        pool=[glyph_set(4, ["digits"], dataset="digits")],
+        out=folder / "run",
+        backbone="glyph_vit",
+        device="cpu",
+        settings={"n_epochs": 1, "n_steps": 1, "batch_size": 16, "heads_first": 0},
+        target_has_labels=True,
+        progress=False,
+    )
+
+
 def test_contributing_lists_the_calls_of_a_run_in_their_order(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
-    letters, digits = glyph_set(6, ["hebrew"]), glyph_set(4, ["digits"], dataset="digits")
+    letters = glyph_set(6, ["hebrew"])
     expected = listed_calls()
     assert len(expected) <= 25
     name_of = {code_of(name): name for name in expected}
@@ -44,17 +66,47 @@ def test_contributing_lists_the_calls_of_a_run_in_their_order(tmp_path, monkeypa
 
     sys.setprofile(note)
     try:
-        justright.discover(
-            letters.take(range(60)),
-            labeled=[letters.take([0, 1, 6, 7, 12, 13])],
-            pool=[digits],
-            out=tmp_path / "run",
-            backbone="glyph_vit",
-            device="cpu",
-            settings={"n_epochs": 1, "n_steps": 1, "batch_size": 16, "heads_first": 0},
-            target_has_labels=True,
-            progress=False,
-        )
+        run_once(tmp_path, letters.take(range(60)), letters.take([0, 1, 6, 7, 12, 13]))
     finally:
         sys.setprofile(None)
     assert list(called) == expected
+
+
+def test_run_hashes_each_image_file_and_network_once_and_reads_no_result(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    letters = glyph_set(6, ["hebrew"])
+    write_tree(letters.take(range(60)), tmp_path / "letters")
+    images = open_images(tmp_path / "letters")
+    hashed: Counter[str] = Counter()
+    content, pieces = FolderReader.content, Backbone._pieces
+
+    def noted_content(self, path):
+        hashed[path] += 1
+        return content(self, path)
+
+    def noted_pieces(self, state):
+        hashed[f"network of {len(state)} tensors"] += 1
+        return pieces(self, state)
+
+    def noted_file(path):
+        hashed[str(path)] += 1
+        return hash_file(path)
+
+    monkeypatch.setattr(FolderReader, "content", noted_content)
+    monkeypatch.setattr(Backbone, "_pieces", noted_pieces)
+    for module in ("runs.run_folder", "features.store"):
+        monkeypatch.setattr(f"justright.{module}.hash_file", noted_file)
+
+    def noted_read(self, name):
+        assert not (self.path / name).exists(), f"{name} was read back"
+        return self.path / name
+
+    monkeypatch.setattr(RunFolder, "_checked", noted_read)
+    run = run_once(tmp_path, images, letters.take([0, 1, 6, 7, 12, 13])).path
+    assert sum(path in hashed for path in images.paths) == len(images)
+    assert str(run / "predictions.parquet") in hashed
+    # both small files beside the features are verified when a store is opened
+    assert {
+        path for path, n in hashed.items() if n > 1 and not path.endswith(("index.parquet", "quarantine.json"))
+    } == set()
+    assert sum(path.startswith("network") for path in hashed) == 2, "all of it, and its frozen part"

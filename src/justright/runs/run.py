@@ -77,6 +77,7 @@ class Run:
     def __post_init__(self) -> None:
         from justright.discovery.processes import Processes
 
+        self.backbone.is_unchanging = True  # `fit` tunes a copy
         self.folder, self.config, self.processes = RunFolder(self.out), config_of(self.spec), Processes()
         self.is_resumed = (self.out / "run.json").exists()
         self.work = Work.of(self.problem, self.spec, self.processes.n)
