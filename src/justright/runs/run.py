@@ -48,7 +48,7 @@ from justright.runs.run_folder import DOUBTS, TRUTH, RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.source_checks import NAME, LeftOut, summary, unreadable_files, write_left_out
 from justright.runs.spec import RunSpec, config_of
-from justright.utils.context import current, notify
+from justright.utils.context import notify
 from justright.utils.errors import DegenerateError, JustrightError
 from justright.utils.files import explain_disk_full, remove_leftovers, replacing
 from justright.utils.fingerprint import is_made_with
@@ -67,7 +67,6 @@ class Run:
     out: Path  # folder of the run
     backbone: Any  # loaded, so that several runs can share it
     request: Mapping[str, Any] = field(default_factory=dict)  # sources, files and the command, for run.json
-    tensorboard: bool = False  # also write the training curves for TensorBoard
     truth: Path | None = None  # file with the labels of the target, read for evaluation only
     left_out: Sequence[LeftOut] = ()  # files that are skipped, as far as is known before images are read
     max_bad: float = MAX_BAD  # raise if a larger share of images is unreadable; otherwise these are skipped
@@ -138,7 +137,7 @@ class Run:
 
     def _prepare(self) -> None:
         """Validate the request, and start or resume the run in its folder."""
-        check_request(self.spec, self.tensorboard)
+        check_request(self.spec)
         check_problem(self.problem, self.spec, self.out, self.truth, self.max_bad)
         self.plain_spec = self.spec.to_json()
         sets = [self.problem.pool.images, self.problem.target] if self.spec.features else []
@@ -261,8 +260,6 @@ class Run:
                 self.config,
                 seed=spec.seed + number,
                 folder=folder,
-                tensorboard=self.tensorboard,
-                engine=current().engine,
             )
             return method.fit(split, weight, weighting=spec.weighting, features=features)  # type: ignore[arg-type]
 
