@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from importlib import import_module
 from inspect import unwrap
+from itertools import takewhile
 from pathlib import Path
+from types import CodeType
 
 import justright
 from justright.data import ImageSet, glyph_set, open_images
 from justright.data.folder import write_tree
 from justright.data.readers import FolderReader
+from justright.discovery.processes import Processes
 from justright.features.backbone import Backbone
 from justright.result import Result
 from justright.runs.run_folder import RunFolder
@@ -21,10 +25,10 @@ from justright.utils.hashing import hash_file
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 
 
-def listed_calls() -> list[str]:
-    """The first column of the table, in order."""
+def listed_calls() -> list[tuple[str, str]]:
+    """The first two columns of the table, in order: the name of a function and that of its caller."""
     table = CONTRIBUTING.read_text(encoding="utf-8").partition("## One run, call by call")[2].partition("## Habits")[0]
-    return re.findall(r"^\| `([\w.]+)`", table, re.MULTILINE)
+    return re.findall(r"^\| `([\w.]+)`[^|]*\| `([\w.]+)`", table, re.MULTILINE)
 
 
 def code_of(name: str):
@@ -35,6 +39,13 @@ def code_of(name: str):
     for part in parts[n_modules:]:
         found = getattr(found, part)
     return unwrap(found.__init__ if isinstance(found, type) else found).__code__
+
+
+def codes_above(frame) -> Iterator[CodeType]:
+    """The functions that led to a call, the nearest first; without the frames of comprehensions and lambdas."""
+    while (frame := frame.f_back) is not None:
+        if not frame.f_code.co_name.startswith("<"):
+            yield frame.f_code
 
 
 def run_once(folder: Path, target: ImageSet, labeled: ImageSet) -> Result:
@@ -53,23 +64,33 @@ def run_once(folder: Path, target: ImageSet, labeled: ImageSet) -> Result:
 
 
 def test_contributing_lists_the_calls_of_a_run_in_their_order(tmp_path, monkeypatch):
+    """Each with its caller; at most one other function lies between, not counting the queue of several processes."""
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     letters = glyph_set(6, ["hebrew"])
     expected = listed_calls()
     assert len(expected) <= 25
-    name_of = {code_of(name): name for name in expected}
-    called: dict[str, None] = {}
+    name_of = {code_of(name): name for name in ("api.discover", *(name for name, _ in expected))}
+    package, queue = str(Path(justright.__file__).parent), unwrap(Processes.in_turn).__code__
+    callers: dict[str, str] = {}
+    between: dict[str, list[str]] = {}
 
     def note(frame, event, argument) -> None:
-        if event == "call" and frame.f_code in name_of:
-            called.setdefault(name_of[frame.f_code])
+        name = name_of.get(frame.f_code)
+        if event != "call" or name is None or name in callers:
+            return
+        stack = [code for code in codes_above(frame) if code.co_filename.startswith(package) and code is not queue]
+        listed = [name_of[code] for code in stack if code in name_of]
+        if "runs.measured_rates.with_rates" not in listed:  # it measures a small run of its own
+            callers[name] = listed[0] if listed else ""
+            between[name] = [code.co_qualname for code in takewhile(lambda code: code not in name_of, stack)]
 
     sys.setprofile(note)
     try:
         run_once(tmp_path, letters.take(range(60)), letters.take([0, 1, 6, 7, 12, 13]))
     finally:
         sys.setprofile(None)
-    assert list(called) == expected
+    assert list(callers.items()) == [("api.discover", ""), *expected]
+    assert {name: passed for name, passed in between.items() if name != "api.discover" and len(passed) > 1} == {}
 
 
 def test_run_hashes_each_image_file_and_network_once_and_reads_no_result(tmp_path, monkeypatch):
