@@ -163,8 +163,8 @@ class Discovery(BaseEstimator, ABC):
         """
         processes = Processes()
         root = self.bank or home() / "banks"
-        options |= {"content_ids": data.content_ids, "is_built": not processes.is_first}
-        views = partial(open_views, self.backbone_, data.images, root, transform=transform, **options)
+        options |= {"transform": transform, "is_built": not processes.is_first}
+        views = partial(open_views, self.backbone_, data.images, root, **options)
         return processes.in_turn(views)
 
     @classmethod

@@ -150,7 +150,6 @@ class Views(ABC):
         images: the images to draw views of.
         transform: how views are drawn, or its name: weak, strong or plain.
         seed: of the random numbers.
-        content_ids: `images.content_column()`, if it was computed before.
     """
 
     purpose = "views"  # of the random numbers that choose among stored views
@@ -162,11 +161,10 @@ class Views(ABC):
         images: ImageSet,
         transform: str | Transform = "weak",
         seed: int = 0,
-        content_ids: pa.ChunkedArray | None = None,
     ):
         self.backbone, self.transform, self.seed = backbone, transform_named(transform), seed
         # A table may have any ids. Views are drawn for, and looked up by, the content of the files.
-        self.images = images.named_by(images.content_column() if content_ids is None else content_ids)
+        self.images = images.named_by(images.content_column())
         self.ids = self.images.table["id"]
         self.draw = partial(draw_views, self.transform, backbone.recipe, seed)
 
@@ -343,13 +341,12 @@ def open_views(
     views: int | Literal["fresh"] = 2,
     transform: str | Transform = "weak",
     seed: int = 0,
-    content_ids: pa.ChunkedArray | None = None,
     **of_bank: Any,
 ) -> Views:
     """A complete bank with so many views per image, or with "fresh" views that are not stored."""
     from justright.features.vectors import VectorNetwork, VectorViews  # it imports this module
 
-    drawn: dict[str, Any] = {"transform": transform, "seed": seed, "content_ids": content_ids}
+    drawn: dict[str, Any] = {"transform": transform, "seed": seed}
     if isinstance(backbone, VectorNetwork):
         return VectorViews(backbone, images, **drawn)
     if views == "fresh":
