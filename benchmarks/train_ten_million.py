@@ -89,8 +89,8 @@ def peak_bytes() -> int:
 def train(n_images: int, n_steps: int, folder: Path, log: Any = print) -> float:
     """Bytes that training added for each image at its peak, beyond table of images and features."""
 
-    def opened(backbone: Any, images: Any, root: Any, *, transform: Any, content_ids: Any, **_: Any) -> Views:
-        return MadeUpViews(backbone, images, transform, content_ids=content_ids)
+    def opened(backbone: Any, images: Any, root: Any, *, transform: Any, **_: Any) -> Views:
+        return MadeUpViews(backbone, images, transform)
 
     base.open_views = opened  # type: ignore[assignment]
     n_labeled = int(LABELED_SHARE * n_images)

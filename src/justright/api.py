@@ -170,6 +170,7 @@ def run_discovery(
     is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun started
     sources = {"pool": [], "labeled": [], "target": ""} | dict(request or {})
     with ExitStack() as stack:
+        stack.enter_context(use(tensorboard=tensorboard))
         if not is_first:
             stack.enter_context(use(progress=silent, message=lambda message: None))
         device = resolve_device(device, previous.get("device", ""))
@@ -183,7 +184,7 @@ def run_discovery(
             n_target=number_of_categories(k),
             **options,
         )
-        check_request(spec, tensorboard)
+        check_request(spec)
         if is_first:
             stack.enter_context(owned(out))
         processes = stack.enter_context(joined_processes(device))
@@ -223,7 +224,6 @@ def run_discovery(
                 "copies left out": copies.n_left_out,
                 "command": command,
             },
-            tensorboard=tensorboard,
             truth=truth,
             left_out=left_out + copies_left_out(all_labeled, problem.pool.images),
             max_bad=max_bad,

@@ -25,7 +25,7 @@ from justright.data.image_set import ImageSet, sent_in_parts
 from justright.data.pool import Origin
 from justright.data.quarantine import Quarantined, reason_of, refuse_above
 from justright.data.readers import Reader
-from justright.utils.context import track
+from justright.utils.context import current, track, use
 from justright.utils.errors import BadKind
 from justright.utils.hashing import hash_bytes
 from justright.utils.parallel import Engine, threads
@@ -185,7 +185,7 @@ def audit(
         near: the perceptual hashes of near copies differ in at most this many of 64 bits. Flat images are not
             compared, since all of them look alike.
         ignored: files that are no images by name, to be listed.
-        engine: where to run, instead of `n_workers` threads.
+        engine: where to run instead of in `n_workers` threads, by default that of the context.
     """
     sides: list[tuple[Side, ImageSet]] = [("labeled", images) for images in labeled]
     sides += [("pool", images) for images in pool]
@@ -194,7 +194,8 @@ def audit(
     findings = [Finding("ignored_file", why_unrecognized(place.path), (place,)) for place in ignored]
     sources, tables = [], []
     for number, (side, images) in enumerate(sides):
-        table = inspect_images(images, n_workers, engine)
+        with use(engine=engine or current().engine):
+            table = inspect_images(images, n_workers)
         bad = table.filter(pc.is_valid(table["kind"])).select([field.name for field in fields(Quarantined)])
         quarantined = [Quarantined(**row | {"kind": BadKind(row["kind"])}) for row in bad.to_pylist()]
         sources.append(AuditedSource(side, ", ".join(images.datasets), len(images), tuple(quarantined)))
@@ -208,13 +209,14 @@ def audit(
     return AuditReport(tuple(sources), sorted(findings, key=lambda finding: order.index(finding.kind)), near)
 
 
-def inspect_images(images: ImageSet, n_workers: int = N_WORKERS, engine: Engine | None = None) -> pa.Table:
+def inspect_images(images: ImageSet, n_workers: int = N_WORKERS) -> pa.Table:
     """Read every file once; returns the place and class of each image, and the columns INSPECTED.
 
     A class without a name is named by its label; the name is null for an unlabeled image. The result does not depend
     on the number of threads or the engine.
     """
-    parts = (engine or threads(n_workers))(partial(_inspect_part, images.readers), sent_in_parts(images, PART_ROWS))
+    engine = current().engine or threads(n_workers)
+    parts = engine(partial(_inspect_part, images.readers), sent_in_parts(images, PART_ROWS))
     with closing(parts):
         what = f"reading {', '.join(images.datasets)}, {PART_ROWS} images per step"
         tables = list(track(parts, -(-len(images) // PART_ROWS), what))

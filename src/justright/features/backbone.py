@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -33,6 +34,9 @@ class Backbone(nn.Module):
     last block (ViT) or of the last stage as `LastStageCut` defines it (conv net) require gradients. The final norm
     stays frozen.
     """
+
+    is_unchanging = False  # set by the owner of a network that is never tuned itself, so that it is hashed only once
+    _hashes: Mapping[str, str] = MappingProxyType({})  # by name, of such a network
 
     def __init__(self, model: Network, name: str, recipe: ImageRecipe):
         super().__init__()
@@ -92,7 +96,9 @@ class Backbone(nn.Module):
         return self._fast
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_fast": None, "_compiled_versions": []}
+        """For copies and other processes. A copy may be tuned, which changes all but its frozen part."""
+        frozen = {name: self._hashes[name] for name in self._hashes if name == "frozen"}
+        return self.__dict__ | {"_fast": None, "_compiled_versions": [], "_hashes": frozen, "is_unchanging": False}
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
         """The tuned part, differentiable in its parameters. Reads stored tensors of any precision."""
@@ -148,15 +154,23 @@ class Backbone(nn.Module):
 
     @property
     def fingerprint(self) -> str:
-        """Identifies the features: changes with any tensor, the recipe or the name. Computed at each call."""
-        return hash_pieces(self._pieces(self.model.state_dict()))
+        """Identifies the features: changes with any tensor, the recipe or the name."""
+        return self._hash("all", {})
 
     @property
     def prefix_fingerprint(self) -> str:
         """Identifies what `prefix` computes: stays the same while the suffix is tuned."""
-        tuned = self._tuned()
+        return self._hash("frozen", self._tuned())
+
+    def _hash(self, name: str, left_out: Mapping[str, Tensor]) -> str:
+        """Hash the tensors without those left out: at each call, or once for a network that does not change."""
+        if name in self._hashes:
+            return self._hashes[name]
         state = self.model.state_dict()
-        return hash_pieces(self._pieces({name: tensor for name, tensor in state.items() if name not in tuned}))
+        digest = hash_pieces(self._pieces({each: state[each] for each in state if each not in left_out}))
+        if self.is_unchanging:
+            self._hashes = {**self._hashes, name: digest}
+        return digest
 
     def _pieces(self, state: State) -> Iterator[bytes | memoryview]:
         yield json.dumps([self.name, self.recipe.as_dict(), self.stored_names], sort_keys=True).encode()

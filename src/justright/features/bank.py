@@ -46,7 +46,7 @@ from justright.utils.context import track
 from justright.utils.errors import BadImageError, DataError, JustrightError
 from justright.utils.hashing import hash_list, in_blocks
 from justright.utils.locks import Lock
-from justright.utils.parallel import Engine, in_threads, n_cores
+from justright.utils.parallel import in_threads, n_cores
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 
@@ -150,7 +150,6 @@ class Views(ABC):
         images: the images to draw views of.
         transform: how views are drawn, or its name: weak, strong or plain.
         seed: of the random numbers.
-        content_ids: `images.content_column()`, if it was computed before.
     """
 
     purpose = "views"  # of the random numbers that choose among stored views
@@ -162,11 +161,10 @@ class Views(ABC):
         images: ImageSet,
         transform: str | Transform = "weak",
         seed: int = 0,
-        content_ids: pa.ChunkedArray | None = None,
     ):
         self.backbone, self.transform, self.seed = backbone, transform_named(transform), seed
         # A table may have any ids. Views are drawn for, and looked up by, the content of the files.
-        self.images = images.named_by(images.content_column() if content_ids is None else content_ids)
+        self.images = images.named_by(images.content_column())
         self.ids = self.images.table["id"]
         self.draw = partial(draw_views, self.transform, backbone.recipe, seed)
 
@@ -229,7 +227,6 @@ class ViewBank(Views):
         n_views: how many views of each image are stored.
         precision: float32 or float16.
         batch_size: images that go through the prefix at once.
-        engine: where views are computed instead of in threads, one per core; it changes no byte.
         is_built: another process has built and checked the bank: it is neither built nor checked again.
     """
 
@@ -243,13 +240,12 @@ class ViewBank(Views):
         precision: BankPrecision = "float16",
         batch_size: int = BATCH_SIZE,
         is_built: bool = False,
-        engine: Engine | None = None,
         **of_views: Any,
     ):
         super().__init__(backbone, images, **of_views)
         if n_views < 1:
             raise JustrightError(f"{n_views} views", expected="at least 1")
-        self.n_views, self.batch_size, self.engine, self.is_built = n_views, batch_size, engine, is_built
+        self.n_views, self.batch_size, self.is_built = n_views, batch_size, is_built
         self.cache = KeptBanks(root)
         self.section = self.cache.section(*view_key(backbone, self.transform, self.seed, precision, batch_size))
         self.layout = record_type(backbone.stored_names, backbone.stored_shapes, precision)
@@ -321,7 +317,7 @@ class ViewBank(Views):
         tasks = ((sent(self.images, batch), some) for batch, some in zip(batches, numbers, strict=True))
         draw = partial(draw_batch, self.images.readers, self.draw)
         compute = partial(apply_prefix, backbone, self.layout, size, tools(backbone.device, backbone.runtime))
-        results = decode_and_compute(draw, compute, tasks, backbone.device, n_cores(), self.engine)
+        results = decode_and_compute(draw, compute, tasks, backbone.device, n_cores())
         with one_core_a_thread(), closing(results):
             for batch, some, views in zip(batches, numbers, results, strict=True):
                 for number, records in zip(some, views, strict=True):
@@ -345,13 +341,12 @@ def open_views(
     views: int | Literal["fresh"] = 2,
     transform: str | Transform = "weak",
     seed: int = 0,
-    content_ids: pa.ChunkedArray | None = None,
     **of_bank: Any,
 ) -> Views:
     """A complete bank with so many views per image, or with "fresh" views that are not stored."""
     from justright.features.vectors import VectorNetwork, VectorViews  # it imports this module
 
-    drawn: dict[str, Any] = {"transform": transform, "seed": seed, "content_ids": content_ids}
+    drawn: dict[str, Any] = {"transform": transform, "seed": seed}
     if isinstance(backbone, VectorNetwork):
         return VectorViews(backbone, images, **drawn)
     if views == "fresh":

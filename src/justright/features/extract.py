@@ -49,7 +49,7 @@ from justright.features.store import (
 )
 from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools, tools
-from justright.utils.context import track
+from justright.utils.context import current, track, use
 from justright.utils.errors import BadKind, DataError, DegenerateError
 from justright.utils.parallel import Engine, n_cores
 from justright.utils.remote import Place, place_of
@@ -167,9 +167,9 @@ class Extraction:
         is_missing[list(self.bad)] = False
         self.missing = np.flatnonzero(is_missing)
 
-    def compute(self, n_workers: int, engine: Engine | None) -> None:
+    def compute(self, n_workers: int) -> None:
         """Compute what is missing and show progress; an interruption loses at most one batch."""
-        steps = self._steps(n_workers, engine)
+        steps = self._steps(n_workers)
         try:
             with closing(steps):  # after Ctrl-C too, so that workers end before the store closes
                 for _ in track(steps, len(self.missing), f"extracting {titles(self.images)}"):
@@ -177,7 +177,7 @@ class Extraction:
         finally:
             self._flush()
 
-    def _steps(self, n_workers: int, engine: Engine | None) -> Generator[None, None, None]:
+    def _steps(self, n_workers: int) -> Generator[None, None, None]:
         """Compute what is missing; one step for each image."""
         network, size = self.network, self.network.batch_size
         names, shapes = network.backbone.stored_names, network.backbone.stored_shapes
@@ -186,7 +186,7 @@ class Extraction:
         compute = partial(compute_features, network, network.tools(), layout)
         batches = [self.missing[start : start + size] for start in range(0, len(self.missing), size)]
         tables = (sent(self.images, rows) for rows in batches)
-        with closing(decode_and_compute(decode, compute, tables, network.device, n_workers, engine)) as results:
+        with closing(decode_and_compute(decode, compute, tables, network.device, n_workers)) as results:
             for number, (rows, batch) in enumerate(zip(batches, results, strict=True), start=1):
                 self.bad |= {int(rows[place]): reason for place, reason in batch.bad.items()}
                 good = np.setdiff1d(np.arange(len(rows)), list(batch.bad))
@@ -256,7 +256,8 @@ def extract(
         max_bad: raise if a larger share of the images cannot be decoded; the others are listed in `quarantined`.
         cache: where features are looked up by content and kept.
         overwrite: whether to replace a store that holds something else.
-        engine: where the work is done instead of in `n_workers` threads; it changes no byte.
+        engine: where the work is done instead of in `n_workers` threads, by default that of the context; it changes no
+            byte.
         banks: the root of view banks; plain views are kept there on the way, so that no bank computes them again.
     """
     from justright.features.vectors import VectorNetwork, store_vectors  # it imports this module
@@ -284,7 +285,8 @@ def extract(
             kept = Section(folder / PARTS) if cache is None else cache.section(key, about)
             with kept.lease():
                 work = Extraction(images, digests(content_ids), network, kept, views, unreadable, max_bad)
-                work.compute(n_workers, engine)
+                with use(engine=engine or current().engine):
+                    work.compute(n_workers)
                 bad = work.all_bad()
                 refuse_bad_rows(max_bad, images, bad)
                 good = np.setdiff1d(np.arange(len(images)), list(bad))

@@ -13,6 +13,7 @@ from typing import TypeVar
 import PIL
 import torch
 
+from justright.utils.context import current
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import Engine, threads
 
@@ -42,9 +43,12 @@ def decode_and_compute(
     tasks: Iterable[Task],
     device: torch.device,
     n_workers: int,
-    engine: Engine | None = None,
 ) -> Generator[Result, None, None]:
-    """Results in the order of the tasks. On a CPU workers do both; for another device workers only decode."""
+    """Results in the order of the tasks, from the engine of the context or from threads.
+
+    On a CPU workers do both; for another device workers only decode.
+    """
+    engine = current().engine
     if device.type == "cpu":
         yield from on_one_core_each(partial(_in_turn, decode, compute), tasks, n_workers, engine)
         return
