@@ -126,7 +126,7 @@ class PageImages:
                 problems.append(str(error).splitlines()[0])
         if not tiles:
             return None, problems
-        sheet = contact_sheet(tiles, min(order.columns, len(tiles)), GAP, is_transparent=True)
+        sheet = contact_sheet(tiles, min(order.columns, len(tiles)), GAP)
         return Picture(data_uri(sheet), sheet.width, sheet.height, order.alt), problems
 
 
@@ -135,12 +135,12 @@ def _n_characters(picture: Picture | None) -> int:
     return 0 if picture is None else len(picture.uri) + len(picture.alt) + 40
 
 
-def contact_sheet(images: Sequence[Image.Image], columns: int, gap: int, is_transparent: bool = False) -> Image.Image:
-    """Put images of one size into rows of `columns`, left to right, on white or on a transparent sheet."""
+def contact_sheet(images: Sequence[Image.Image], columns: int, gap: int) -> Image.Image:
+    """Put images of one size into rows of `columns`, left to right, on a transparent sheet."""
     width, height = images[0].size
     n_rows = -(-len(images) // columns)
-    mode, background = ("RGBA", (255, 255, 255, 0)) if is_transparent else ("RGB", (255, 255, 255))
-    sheet = Image.new(mode, (columns * (width + gap) - gap, n_rows * (height + gap) - gap), background)
+    size = columns * (width + gap) - gap, n_rows * (height + gap) - gap
+    sheet = Image.new("RGBA", size, (255, 255, 255, 0))
     for number, image in enumerate(images):
         row, column = divmod(number, columns)
         sheet.paste(image, (column * (width + gap), row * (height + gap)))
