@@ -152,8 +152,8 @@ def test_contact_sheet_fills_rows_from_the_left():
     sheet = contact_sheet([red, blue, red], columns=2, gap=1)
     assert sheet.size == (13, 9)
     assert [sheet.getpixel(at) for at in ((0, 0), (7, 0), (0, 5), (7, 5))] == [
-        (255, 0, 0),
-        (0, 0, 255),
-        (255, 0, 0),
-        (255, 255, 255),
+        (255, 0, 0, 255),
+        (0, 0, 255, 255),
+        (255, 0, 0, 255),
+        (255, 255, 255, 0),
     ]
