@@ -40,6 +40,7 @@ from justright.utils.files import home
 from justright.utils.fingerprint import differences
 from justright.utils.parallel import Engine
 from justright.utils.seeding import generator
+from justright.utils.settings import is_whole_number
 from justright.utils.types import UNLABELED, Array
 
 CALIBRATION_ROWS = 1 << 15  # at most about so many labeled images calibrate the one temperature
@@ -127,6 +128,9 @@ class Discovery(BaseEstimator, ABC):
         config = self.config_class() if self.config is None else self.config
         if not isinstance(config, self.config_class):
             raise DataError(f"a {type(config).__name__} for {self.name}", expected=self.config_class.__name__)
+        for name in ("n_categories", "seed"):
+            if not is_whole_number(getattr(self, name)):
+                raise DataError(f"{name} is {getattr(self, name)!r}", expected="a whole number")
         self.n_categories_ = int(self.n_categories)
         data = TrainingData.of(split, sample_weight, weighting, config.held_out_share)
         if not config.sees_labels:
