@@ -148,6 +148,21 @@ def test_class_that_is_half_old_is_rejected():
         evaluate(np.array([4, 4, 5]), np.array([0, 0, 1]), np.array([True, False, False]))
 
 
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"is_old": np.array([True])}, r"is_old of shape \(1,\) and type bool, 900 images"),
+        ({"is_old": np.ones(900, dtype=int)}, r"is_old of shape \(900,\) and type int64"),
+        ({"has_kept_labels": np.array([True])}, r"has_kept_labels of shape \(1,\)"),
+        ({"called": np.array([1])}, r"called of shape \(1,\)"),
+    ],
+)
+def test_every_image_needs_an_entry_of_the_right_type(wrong, problem):
+    y_true, y_pred, is_old = drawn()
+    with pytest.raises(DataError, match=problem):
+        evaluate(y_true, y_pred, **{"is_old": is_old} | wrong)
+
+
 def test_invalid_level_is_rejected():
     y_true, y_pred, is_old = drawn()
     with pytest.raises(DataError, match="level"):

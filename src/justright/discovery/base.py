@@ -39,6 +39,7 @@ from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import home
 from justright.utils.fingerprint import differences
 from justright.utils.seeding import generator
+from justright.utils.settings import is_whole_number
 from justright.utils.types import UNLABELED, Array
 
 CALIBRATION_ROWS = 1 << 15  # at most about so many labeled images calibrate the one temperature
@@ -120,10 +121,14 @@ class Discovery(BaseEstimator, ABC):
         config = self.config_class() if self.config is None else self.config
         if not isinstance(config, self.config_class):
             raise DataError(f"a {type(config).__name__} for {self.name}", expected=self.config_class.__name__)
+        for name in ("n_categories", "seed"):
+            if not is_whole_number(getattr(self, name)):
+                raise DataError(f"{name} is {getattr(self, name)!r}", expected="a whole number")
         self.n_categories_ = int(self.n_categories)
         data = TrainingData.of(split, sample_weight, weighting, config.held_out_share)
-        data = data if config.sees_labels else data.without_labels()
-        if not self.n_categories_ >= max(1, len(data.known)):
+        if not config.sees_labels:
+            data = data.without_labels()
+        if self.n_categories_ < max(1, len(data.known)):
             raise DegenerateError(
                 f"{self.n_categories_} categories for {len(data.known)} known classes",
                 expected="at least as many, and one",
@@ -196,7 +201,7 @@ class Discovery(BaseEstimator, ABC):
             rows, self.calibrated_on_ = self.labeled_rows_, "the labeled images it learned from, hence too sure"
         else:
             rows, self.calibrated_on_ = self.labeled_rows_, UNCALIBRATED
-        rows = rows[:: -(-len(rows) // CALIBRATION_ROWS) or 1]
+        rows = rows[:: max(1, math.ceil(len(rows) / CALIBRATION_ROWS))]
         target = features[data.n_labeled :]
         assigner = learned.assigner.calibrated(features[rows], data.labels[rows])
         cluster, confidence, best = assigner.assign(target)
@@ -296,22 +301,8 @@ class TrainedDiscovery(Discovery):
             more: further values that must not change when a run is resumed.
         """
         data = inputs.data
-        folder = None if self.folder is None else self.folder / part
         learner.guide = self._guide(inputs, config)
-        views: dict[str, Views] = {
-            stream: self._views(
-                learner.transform(stream),
-                data,
-                views=config.views,
-                precision=config.bank_precision,
-                seed=self.seed if config.views_by_seed else 0,
-            )
-            for stream in learner.streams
-        }
-        if not learner.is_tuned:
-            rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
-            n_views = N_FRESH if config.views == "fresh" else config.views
-            views = {stream: FeatureViews(each, np.unique(rows), n_views) for stream, each in views.items()}
+        views = {stream: self._training_views(learner, stream, data, config) for stream in learner.streams}
         made_with = {
             "method": self.name,
             "seed": int(self.seed),
@@ -323,14 +314,30 @@ class TrainedDiscovery(Discovery):
             **more,
         }
         learner.to(self.backbone.device)
+        what, plain = f"training the heads of {self.name}", None
         if learner.is_tuned:
             inputs.forget_features()
-        # without the network an epoch is so short that a search for a plateau would cost more
-        plain = inputs.plain if learner.is_tuned else None
+            # heads alone train so fast that the search for a plateau would take longer than it saves
+            what, plain = f"training {self.name}", inputs.plain
+        folder = None if self.folder is None else self.folder / part
         training = Training(learner, views, data, config, folder, made_with, plain)
-        training.run(f"training {self.name}" if learner.is_tuned else f"training the heads of {self.name}")
+        training.run(what)
         self.notes_ += training.notes()
         self.trained_share_ = min(self.trained_share_, training.trained_share)
+
+    def _training_views(self, learner: Learner, stream: str, data: TrainingData, config: TrainConfig) -> Views:
+        """Open the views of one stream; for a learner that is not tuned they are features."""
+        views = self._views(
+            learner.transform(stream),
+            data,
+            views=config.views,
+            precision=config.bank_precision,
+            seed=self.seed if config.views_by_seed else 0,
+        )
+        if learner.is_tuned:
+            return views
+        rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
+        return FeatureViews(views, np.unique(rows), N_FRESH if config.views == "fresh" else config.views)
 
     def _guide(self, inputs: FitInputs, config: TrainConfig) -> Guide | None:
         """Make the guide for images of the pool; None if the pool does not guide."""

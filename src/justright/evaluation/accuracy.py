@@ -11,17 +11,18 @@ from justright.evaluation.intervals import wilson
 from justright.evaluation.matching import Counts, match_counts
 from justright.evaluation.scores import LEVEL, PROTOCOLS, Protocol, Scores
 from justright.utils.errors import DataError
+from justright.utils.file_rows import ArrayLike
 from justright.utils.types import UNLABELED, Array, Labels, Mask
-from justright.utils.validation import check_level
+from justright.utils.validation import check_labels, check_level
 
 
 def evaluate(
-    y_true: Labels,
-    y_pred: Labels,
-    is_old: Mask,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    is_old: ArrayLike,
     *,
-    has_kept_labels: Mask | None = None,
-    called: Labels | None = None,
+    has_kept_labels: ArrayLike | None = None,
+    called: ArrayLike | None = None,
     protocol: Protocol = "v2",
     with_intervals: bool = True,
     level: float = LEVEL,
@@ -48,12 +49,16 @@ def evaluate(
     if protocol not in PROTOCOLS:
         raise DataError(f"protocol {protocol!r}", expected=f"one of {', '.join(PROTOCOLS)}")
     check_level(level)
+    y_true = check_labels(y_true, what="classes")
+    y_pred = check_labels(y_pred, len(y_true), "clusters")
+    is_old = _one_per_image(is_old, len(y_true), "is_old", np.bool_)
     counts = Counts.of(y_true, y_pred)
     classes, n_images = counts.classes, counts.per_class()
     is_old_class = np.isin(classes, classes_where(is_old, y_true, "is_old"))
     groups = {"all": np.ones_like(is_old_class), "old": is_old_class, "new": ~is_old_class}
     if has_kept_labels is not None:
-        is_kept = np.isin(classes, classes_where(has_kept_labels[is_old], y_true[is_old], "has_kept_labels"))
+        kept = _one_per_image(has_kept_labels, len(y_true), "has_kept_labels", np.bool_)
+        is_kept = np.isin(classes, classes_where(kept[is_old], y_true[is_old], "has_kept_labels"))
         groups |= {"old_kept": is_old_class & is_kept, "old_dropped": is_old_class & ~is_kept}
     n_right = np.zeros(len(classes), dtype=np.int64)
     for side in (is_old_class, ~is_old_class) if protocol == "v1" else (groups["all"],):
@@ -61,6 +66,10 @@ def evaluate(
             matching = match_counts(counts.only(classes[side]))
             n_right[np.searchsorted(classes, matching.classes)] = matching.n_shared
     accuracies = {name: accuracy_of(n_right[of], n_images[of], protocol == "v2b") for name, of in groups.items()}
+    names = {}
+    if called is not None:
+        called = _one_per_image(called, len(y_true), "called", np.integer)
+        names = group_means(names_right(y_true, y_pred, is_old, called), is_old)
     intervals = {name: wilson(share, n, level) for name, (share, n) in accuracies.items() if n and with_intervals}
     return Scores(
         **{name: share for name, (share, _) in accuracies.items()},
@@ -74,8 +83,16 @@ def evaluate(
         n_clusters=len(counts.clusters),
         level=level,
         intervals=intervals,
-        names={} if called is None else group_means(names_right(y_true, y_pred, is_old, called), is_old),
+        names=names,
     )
+
+
+def _one_per_image(values: ArrayLike, n_images: int, name: str, kind: type) -> Array:
+    array = np.asarray(values)
+    if array.shape != (n_images,) or not np.issubdtype(array.dtype, kind):
+        expected = f"{'True or False' if kind is np.bool_ else 'a class'} for each image"
+        raise DataError(f"{name} of shape {array.shape} and type {array.dtype}, {n_images} images", expected=expected)
+    return array
 
 
 def names_right(y_true: Labels, y_pred: Labels, is_old: Mask, called: Labels) -> Mask:
@@ -104,10 +121,9 @@ def group_means(is_right: Mask, is_old: Mask) -> dict[str, float]:
     return {name: float(is_right[of].mean()) if of.any() else np.nan for name, of in groups.items()}
 
 
-def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
+def classes_where(flag: ArrayLike, y_true: Labels, name: str) -> Int[Array, " some"]:
     """The classes whose images have the flag; all images of a class must have it, or none."""
-    if flag.shape != y_true.shape:
-        raise DataError(f"{name} has {len(flag)} entries for {len(y_true)} images", expected="one entry per image")
+    flag = _one_per_image(flag, len(y_true), name, np.bool_)
     if len(mixed := np.intersect1d(y_true[flag], y_true[~flag])):
         problem = f"{name} is true for some images and false for others of {len(mixed)} classes, e.g. class {mixed[0]}"
         raise DataError(problem, expected="one value for all images of a class")
