@@ -35,7 +35,7 @@ from jaxtyping import Float
 from justright.data.quarantine import Quarantined
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.file_rows import FileRows
-from justright.utils.files import home, parsed_json, reader_of, replacing, write_json
+from justright.utils.files import home, parsed_json, replacing, validator_of, write_json
 from justright.utils.fingerprint import differences
 from justright.utils.hashing import hash_bytes, hash_file, hash_pieces, signed, verified
 from justright.utils.locks import Lock, LockedError
@@ -148,7 +148,7 @@ def read_quarantine(path: Place) -> dict[int, Quarantined]:
     """The bad images of a finished store, by their row in the source."""
     _verify(path, QUARANTINE, read_header(path)[1])
     records = parsed_json((path / QUARANTINE).read_text(encoding="utf-8"))
-    return {record.pop("row"): reader_of(Quarantined)(record) for record in records}
+    return {record.pop("row"): validator_of(Quarantined)(record) for record in records}
 
 
 def read_header(path: Place) -> tuple[Header, dict[str, str]]:
@@ -162,7 +162,7 @@ def read_header(path: Place) -> tuple[Header, dict[str, str]]:
         if value["format"] != FORMAT:
             raise DamagedStoreError(f"{path / HEADER} was written by another version", advice="extract again")
         value = verified(value)
-        header, files = reader_of(Header)(value), reader_of(dict[str, str])(value["files"])
+        header, files = validator_of(Header)(value), validator_of(dict[str, str])(value["files"])
         if np.dtype(header.dtype).kind != "f" or min(header.shape, default=0) < 1:
             raise ValueError(f"features of {header.dtype} and the shape {header.shape}")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

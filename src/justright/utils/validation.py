@@ -92,4 +92,5 @@ def _rows(is_bad: Array) -> str:
     """Count rows and name the first of them."""
     rows = np.flatnonzero(is_bad)
     examples = ", ".join(map(str, rows[:N_EXAMPLES])) + (", ..." if len(rows) > N_EXAMPLES else "")
-    return f"{len(rows)} of {len(is_bad)} rows ({'row' if len(rows) == 1 else 'rows'} {examples})"
+    word = "row" if len(rows) == 1 else "rows"
+    return f"{len(rows)} of {len(is_bad)} rows ({word} {examples})"
