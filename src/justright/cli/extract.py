@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,6 @@ def extract(
         terminal.table(f"Skipped: {len(bad):,} unreadable images", ("path", "what", "why"), rows)
     value = {"out": str(out), "images": len(table), "shape": list(table.header.shape), "dtype": table.header.dtype}
     value |= {"classes": len(table.classes), "backbone": dict(table.header.backbone)}
-    value |= {"quarantined": [image.to_json() for image in bad]}
+    value |= {"quarantined": [asdict(image) for image in bad]}
     size = " x ".join(f"{n:,}" for n in table.features.shape)
     terminal.result(value, f"{table.header.backbone['name']}: {size} {table.header.dtype}, written to {out}")

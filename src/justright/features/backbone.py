@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,7 @@ class Backbone(nn.Module):
         return hash_pieces(self._pieces({name: tensor for name, tensor in state.items() if name not in tuned}))
 
     def _pieces(self, state: State) -> Iterator[bytes | memoryview]:
-        yield json.dumps([self.name, self.recipe.as_dict(), self.stored_names], sort_keys=True).encode()
+        yield json.dumps([self.name, asdict(self.recipe), self.stored_names], sort_keys=True).encode()
         for name, tensor in sorted(state.items()):
             yield f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
             yield tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data

@@ -12,6 +12,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -126,7 +127,7 @@ def view_key(
         "backbone": backbone.name,
         "prefix_fingerprint": backbone.prefix_fingerprint,
         "runtime": backbone.runtime,
-        "recipe": backbone.recipe.as_dict(),
+        "recipe": asdict(backbone.recipe),
         "tensors": dict(zip(backbone.stored_names, map(list, backbone.stored_shapes), strict=True)),
         "precision": precision,
         "batch_size": batch_size,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -82,7 +82,7 @@ class FeatureNetwork:
                 "fingerprint": self.backbone.fingerprint,
                 "pooling": self.pooling,
             },
-            "transform": self.backbone.recipe.as_dict(),
+            "transform": asdict(self.backbone.recipe),
             "computation": how | self.tools(),
         }
 

@@ -250,7 +250,7 @@ def write_store(
             file.write(np.ascontiguousarray(block, header.dtype).tobytes())
     with replacing(folder / INDEX) as temporary:
         pq.write_table(index, temporary, row_group_size=INDEX_ROWS, write_page_checksum=True)
-    write_json(folder / QUARANTINE, [{"row": row} | image.to_json() for row, image in sorted(bad.items())])
+    write_json(folder / QUARANTINE, [{"row": row} | asdict(image) for row, image in sorted(bad.items())])
     _write_header(folder, header, is_complete=True)
     shutil.rmtree(folder / PARTS, ignore_errors=True)
     if isinstance(place, RemotePath):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -78,7 +79,7 @@ def store_vectors(images: ImageSet, network: VectorNetwork, out: Place | str) ->
         shape=(network.dim,),
         dtype="float32",
         backbone={"name": NAME, "fingerprint": network.fingerprint, "pooling": "class"},
-        transform=network.recipe.as_dict(),
+        transform=asdict(network.recipe),
         computation={"precision": "float32"},
         data=data_fingerprint(ids, images.table),
     )
