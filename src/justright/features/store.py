@@ -42,7 +42,7 @@ from justright.utils.locks import Lock, LockedError
 from justright.utils.remote import Place, RemotePath
 from justright.utils.types import Array
 
-PRINT_ROWS = 4096  # labels are hashed in pieces of so many rows, which determines the hash
+HASHED_ROWS = 4096  # labels are hashed in pieces of so many rows, which determines the hash
 COMPARABLE = ("backbone", "transform")  # features that agree in these parts of the header may be compared
 
 
@@ -67,11 +67,14 @@ class Header:
 
     def differences(self, other: Header, parts: Sequence[str] = ()) -> list[str]:
         """One line for each entry that differs: `backbone.name: this, other`."""
-        mine, theirs = ({part: getattr(header, part) for part in parts or asdict(self)} for header in (self, other))
-        return [
-            f"{name}: {', '.join('not given' if value is None else str(value) for value in pair)}"
-            for name, pair in differences(mine, theirs).items()
-        ]
+        mine, theirs = asdict(self), asdict(other)
+        if parts:
+            mine, theirs = {part: mine[part] for part in parts}, {part: theirs[part] for part in parts}
+        lines = []
+        for name, pair in differences(mine, theirs).items():
+            this, that = ("not given" if value is None else str(value) for value in pair)
+            lines.append(f"{name}: {this}, {that}")
+        return lines
 
     def require_comparable(self, other: Header) -> None:
         """Raise for features of another backbone or transform: distances to them mean nothing."""
@@ -86,11 +89,11 @@ def data_fingerprint(content_ids: Sequence[str], table: pa.Table) -> dict[str, A
     """
     # where a source lies on this machine does not matter
     rest = table.select([name for name in table.column_names if name not in ("id", "source")])
-    starts = range(0, table.num_rows, PRINT_ROWS)
-    labels_and_paths = hash_pieces(json.dumps(rest.slice(start, PRINT_ROWS).to_pydict()).encode() for start in starts)
+    starts = range(0, table.num_rows, HASHED_ROWS)
+    labels_and_paths = hash_pieces(json.dumps(rest.slice(start, HASHED_ROWS).to_pydict()).encode() for start in starts)
     content = _hash_names(content_ids)
-    given = table["id"].to_pylist() if "id" in table.column_names else content_ids
-    ids = _hash_names(known or made for known, made in zip(given, content_ids, strict=True))
+    table_ids = table["id"].to_pylist() if "id" in table.column_names else content_ids
+    ids = _hash_names(name or content_id for name, content_id in zip(table_ids, content_ids, strict=True))
     fingerprint = {"images": len(content_ids), "content": content, "labels_and_paths": labels_and_paths}
     return fingerprint if ids == content else fingerprint | {"ids": ids}
 
@@ -130,7 +133,7 @@ def read_store(path: Place, verify: bool = True) -> tuple[StoredRows, pa.Table, 
     header, files = read_header(path)
     if not files:
         raise DamagedStoreError(f"{path} is not finished", advice="repeat the command that wrote it; it resumes")
-    for name in (INDEX, QUARANTINE, *[FEATURES] * verify):
+    for name in (INDEX, QUARANTINE, FEATURES) if verify else (INDEX, QUARANTINE):
         _verify(path, name, files)
     index = pq.read_table(pa.BufferReader((path / INDEX).read_bytes()))
     features = path / FEATURES
@@ -199,8 +202,8 @@ def expect_place(path: Place, header: Header, overwrite: bool = False, parts: Se
             raise DataError(f"{path} exists and is no feature store", advice="name another place with --out")
     if overwrite or not (path / HEADER).exists():
         return False
-    there, files = read_header(path)
-    if lines := there.differences(header, parts):
+    stored, files = read_header(path)
+    if lines := stored.differences(header, parts):
         raise StoreMismatchError(
             f"{path} holds other features. Differences (stored, requested):\n" + indented(lines),
             advice="name another place with --out, or replace it with --overwrite",
