@@ -50,11 +50,6 @@ def test_file_name_that_is_not_utf8_is_reported(make_tree):
         open_folder(root)
 
 
-def write(path, text):
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def zipped(tmp_path, members):
     archive = tmp_path / "set.zip"
     with zipfile.ZipFile(archive, "w") as opened:

@@ -78,11 +78,11 @@ SOURCES = {  # what `open_images` takes, for the help of commands that open imag
 
 def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --backbone, --checkpoint and --device."""
-    about = (
+    text = (
         "Network that computes features; `justright extract --help` lists them. auto: DINOv2 if its checkpoint is "
         "installed or can be downloaded, else the best one in an installed package."
     )
-    return click.option("--backbone", default=AUTO, help=about)(checkpoint_option(device_option(command)))
+    return click.option("--backbone", default=AUTO, help=text)(checkpoint_option(device_option(command)))
 
 
 class NameOf(click.Choice[str]):
@@ -139,7 +139,7 @@ TRAINING_OPTIONS = (
         "settings",
         multiple=True,
         metavar="NAME=VALUE",
-        callback=lambda ctx, param, given: read_settings(given),
+        callback=lambda ctx, param, values: read_settings(values),
         help="Change any other setting; may be repeated. `justright settings METHOD` lists them.",
     ),
     click.option(
@@ -164,13 +164,13 @@ def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def read_settings(given: Iterable[str]) -> dict[str, Any]:
+def read_settings(assignments: Iterable[str]) -> dict[str, Any]:
     """NAME=VALUE as a dictionary; a value is JSON or None, True, False where it can be read as such, else text."""
     settings: dict[str, Any] = {}
-    for each in given:
-        name, equals, text = each.partition("=")
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
         if not equals:
-            raise JustrightError(f"--set {each}", expected="NAME=VALUE, such as --set views=8")
+            raise JustrightError(f"--set {assignment}", expected="NAME=VALUE, such as --set views=8")
         try:
             value = parsed_json(text)
         except ValueError:

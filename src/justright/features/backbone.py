@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +17,7 @@ from justright.data.transforms import ImageRecipe
 from justright.features.checkpoints import CheckpointError
 from justright.features.choices import Pooling
 from justright.features.cuts import Cut, Stored, cut
-from justright.features.fast_cpu import FastModule, NetworkPart, kept_module
+from justright.features.fast_cpu import FastModule, NetworkPart, cached_module
 from justright.features.guarded_timm import Network
 from justright.features.networks import State, loaded_network, random_network
 from justright.utils.errors import DataError
@@ -91,7 +92,7 @@ class Backbone(nn.Module):
         tensors = [*self.model.parameters(), *self.model.buffers()]
         versions = [(tensor.data_ptr(), tensor._version) for tensor in tensors if not tensor.requires_grad]
         if versions != self._compiled_versions:
-            self._fast = kept_module(self.prefix_fingerprint, NetworkPart(self.model, self.cut.prefix), self.probe)
+            self._fast = cached_module(self.prefix_fingerprint, NetworkPart(self.model, self.cut.prefix), self.probe)
             self._compiled_versions = versions
         return self._fast
 
@@ -106,7 +107,7 @@ class Backbone(nn.Module):
         return self.cut.suffix(tuple(part.to(self.device, dtype) for part in stored))
 
     def forward(self, images: Images, pooling: Pooling = "class") -> Float[Tensor, " batch *axes"]:
-        """One feature an image, or with "patches" one a patch.
+        """One feature per image, or with "patches" one per patch.
 
         "class" is what the network itself reads out: the class token after the final norm, or its own pooling where
         it has none; "average" is the mean of the patch tokens after that norm; "patches" are all of them, row by row.
@@ -144,9 +145,10 @@ class Backbone(nn.Module):
                 parameter.copy_(state[name])
 
     def _tuned(self) -> dict[str, nn.Parameter]:
-        modules = ((path, self.model.get_submodule(path)) for path in self.cut.tuned)
-        every = (item for path, module in modules for item in module.named_parameters(path))
-        return {name: parameter for name, parameter in every if parameter.requires_grad}
+        parameters: dict[str, nn.Parameter] = {}
+        for path in self.cut.tuned:
+            parameters |= self.model.get_submodule(path).named_parameters(path)
+        return {name: parameter for name, parameter in parameters.items() if parameter.requires_grad}
 
     def full_state_dict(self) -> State:
         """An ordinary timm state dict with the trained parameters: usable without this library."""
@@ -173,7 +175,7 @@ class Backbone(nn.Module):
         return digest
 
     def _pieces(self, state: State) -> Iterator[bytes | memoryview]:
-        yield json.dumps([self.name, self.recipe.as_dict(), self.stored_names], sort_keys=True).encode()
+        yield json.dumps([self.name, asdict(self.recipe), self.stored_names], sort_keys=True).encode()
         for name, tensor in sorted(state.items()):
             yield f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
             yield tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data

@@ -75,8 +75,8 @@ def tools(device: torch.device, runtime: str = "torch") -> dict[str, str]:
     """Device and versions that may change the last bits of a result."""
     is_cuda = device.type == "cuda"
     chip = torch.cuda.get_device_name(device) if is_cuda else torch.backends.cpu.get_cpu_capability()
-    versions = {"device": f"{device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
-    return versions if runtime == "torch" else versions | {"runtime": runtime}
+    result = {"device": f"{device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
+    return result if runtime == "torch" else result | {"runtime": runtime}
 
 
 def refuse_other_tools(here: Mapping[str, str], expected: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from justright.data import ImageSet
 from justright.review.image_names import ImageNames
 from justright.utils.errors import DataError, MissingDataError
-from justright.utils.files import parsed_json, reader_of
+from justright.utils.files import parsed_json, validator_of
 from justright.utils.registry import Registry
 
 GivenLabel = tuple[str, str]  # the name of an image in a file, and its label there
@@ -67,7 +67,7 @@ def read_json(path: Path) -> Any:
 def checked(kind: Any, value: Any, path: Path, expected: str) -> Any:
     """Validate a JSON value as a type; DataError with the first wrong field."""
     try:
-        return reader_of(kind)(value)
+        return validator_of(kind)(value)
     except (ValidationError, RecursionError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "nested too deeply"}
         where = ".".join(str(part)[:40] for part in first["loc"])
