@@ -19,11 +19,11 @@ from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
 from justright.utils.errors import DegenerateError
 from justright.utils.fingerprint import is_made_with
-from justright.utils.types import UNLABELED
+from justright.utils.types import UNLABELED, Mask
 
 _log = logging.getLogger(__name__)
 
-ENOUGH_CLASSES = 10  # classes that show how wide a class is; or half of the labeled ones, if these are fewer
+ENOUGH_CLASSES = 3  # classes that show how wide a class is
 MARGIN, MOST_MORE = 0.4, 0.25  # of `with_margin`
 MOST_CHECKED = 20_000  # images; a given K is not checked for more, because an estimate would take minutes
 
@@ -73,6 +73,9 @@ def count_categories(
     between = f"90 % interval {interval[0]:,} to {interval[1]:,}"
     if not len(pool):
         notes.append(f"without any label K = {k:,} is rough, {between}")
+    if rests_on_review(problem, pool):
+        notes.append(f"K is estimated as {k:,} from labels of a review, which make it too large rather than too small")
+        return Count(k, spec.counter, estimate, tuple(notes))
     more = with_margin(estimate, n_known) if spec.answer == "joint" else k
     if more > k:
         notes.append(
@@ -99,27 +102,39 @@ def _kept_estimate(
 def counted_tables(problem: Problem, pool: FeatureTable, target: FeatureTable) -> tuple[FeatureTable, FeatureTable]:
     """The features of labeled and target images for an estimate of K, each image once.
 
-    Counters learn from labeled images how wide a class is. Images confirmed in a review were grouped by a clustering
-    and are closer together than their class: with them K would be too high (docs/research/categories.md), so they
-    count as unlabeled. Labeled images of the target may come from a review too; they are used only if there are too few
-    others. K is never below the number of known classes.
+    Counters learn from labeled images how wide a class is. Labels of a review are left out of that if there are enough
+    others, see `unsure_labels`: those images count as unlabeled. K is never below the number of known classes.
     """
-    is_own = np.isin(pool.labels, problem.own_classes)
-    is_reviewed, is_given = is_own & problem.is_reviewed(), problem.is_given_too()
-    if not (is_reviewed | is_given).any():
+    is_unsure, is_given = unsure_labels(problem, pool), problem.is_given_too()
+    if not (is_unsure | is_given).any():
         return pool, target
-    n_own = len(np.unique(pool.labels[is_own]))
-    for is_unsure in (is_reviewed | is_given, is_reviewed):
-        labels = pool.labels[is_own & ~is_unsure]
-        n_classes = len(np.unique(labels))
-        if len(labels) > n_classes >= min(ENOUGH_CLASSES, n_own / 2):
-            break
-    else:
-        is_unsure = is_own
     # a labeled image of the target is removed from one of the two sides
     labeled = set(np.flatnonzero(is_given & ~is_unsure).tolist())
     rows = problem.rows_of_target(labeled) if labeled else np.zeros(0, dtype=np.int64)
     return pool.take(np.flatnonzero(~is_unsure)), target.take(np.setdiff1d(np.arange(len(target)), rows))
+
+
+def unsure_labels(problem: Problem, pool: FeatureTable) -> Mask:
+    """The labeled images that K is better estimated without.
+
+    Images confirmed in a review were grouped by a clustering and are closer together than their class: with them K is
+    too high, without any label it is further off (docs/research/categories.md). So they are used only if other labels
+    cover too few classes. Labeled images of the target may come from a review too and are left out first.
+    """
+    is_own = np.isin(pool.labels, problem.own_classes)
+    is_reviewed, is_given = is_own & problem.is_reviewed(), problem.is_given_too()
+    for is_unsure in (is_reviewed | is_given, is_reviewed):
+        labels = pool.labels[is_own & ~is_unsure]
+        n_classes = len(np.unique(labels))
+        if len(labels) > n_classes >= ENOUGH_CLASSES:
+            return is_unsure
+    return np.zeros_like(is_own)
+
+
+def rests_on_review(problem: Problem, pool: FeatureTable) -> bool:
+    """Whether K is estimated with labels of a review."""
+    is_own = np.isin(pool.labels, problem.own_classes)
+    return bool(np.any(is_own & problem.is_reviewed() & ~unsure_labels(problem, pool)))
 
 
 def fitted_counter(
