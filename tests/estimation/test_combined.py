@@ -23,7 +23,7 @@ def blobs(n_classes=16, per_class=24, n_labeled=8, noise=0.5, dim=24, seed=0):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_finds_the_number_of_classes_and_holds_it(seed):
+def test_estimate_and_interval_match_the_true_k(seed):
     x, _, labels = blobs(seed=seed)
     counter = CombinedCounter().fit(x, labels)
     assert abs(counter.n_categories_ - 16) <= 1
