@@ -266,6 +266,15 @@ def test_what_a_page_links_to_and_imports_in_its_text_exists(page):
         assert hasattr(importlib.import_module(module), name)
 
 
+@pytest.mark.parametrize("page", [*PAGES, Path("CONTRIBUTING.md")], ids=str)
+def test_files_of_code_that_a_page_names_exist(page):
+    every = [
+        path.as_posix() for folder in ("src", "tests", "benchmarks", "examples") for path in ROOT.glob(f"{folder}/**/*")
+    ]
+    for name in re.findall(r"`([\w/]+\.(?:py|js))`", prose(page)):
+        assert any(path.endswith(f"/{name}") for path in every), name
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if "research" not in page.parts], ids=str)
 def test_a_page_can_be_read_in_a_few_minutes(page):
     n_words = len((ROOT / page).read_text(encoding="utf-8").split())

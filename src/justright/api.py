@@ -28,13 +28,14 @@ from justright.runs.request import (
     number_of_categories,
     resolve_backbone,
     resolve_device,
+    resolve_method,
     with_published_settings,
 )
 from justright.runs.request_checks import check_problem, check_request
 from justright.runs.run_features import expect_network
 from justright.runs.run_folder import RunFolder
 from justright.runs.source_checks import LeftOut, copies_left_out, label_warnings, left_out_by_name, summary
-from justright.runs.spec import RunSpec
+from justright.runs.spec import AUTO, RunSpec
 from justright.utils.context import notify, use
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import ENGINES
@@ -63,7 +64,7 @@ def discover(
         out: folder of the run; without it a temporary folder that is not deleted.
         features: known features of these images, so that no network runs: stores that `justright extract` wrote for
             this backbone; or arrays and .npy files of any network, with one row for each image of labeled, then of
-            pool, then of target. On the latter only the heads of a method are trained.
+            pool, then of target. On the latter only the heads of a method can be trained.
         progress: show progress bars.
         options: the other arguments of `run_discovery` and `runs.request.make_spec`: k, method, scale, epochs, minutes,
             held_out, settings, selector, selector_params, preset, weights, select_labeled, weighting, n_resamples,
@@ -94,8 +95,8 @@ def discover_features(
 ) -> Result:
     """Discover categories among features that were computed elsewhere, such as those of CLIP or DINO.
 
-    The heads of a method are trained on the vectors. Everything else is as in `discover`, which also takes features
-    and in addition shows the images that they belong to.
+    Nothing is trained unless `method` names a trained one, whose heads then learn on the vectors. Everything else is
+    as in `discover`, which also takes features and in addition shows the images that they belong to.
 
     Parameters:
         target: one row of numbers for each unlabeled image.
@@ -124,9 +125,10 @@ def run_discovery(
     *,
     request: Mapping[str, Any] | None = None,
     k: int | str | Path | None = None,
-    backbone: str = "auto",
+    backbone: str = AUTO,
     checkpoint: str | Path | None = None,
-    device: str = "auto",
+    device: str = AUTO,
+    method: str = AUTO,
     truth: str | Path | None = None,
     target_has_labels: bool = False,
     max_per_class: int | None = None,
@@ -145,6 +147,7 @@ def run_discovery(
         request: the sources of labeled, pool and target, for run.json and to list files that are no images.
         k: number of categories in the target, or a file that `justright estimate --out` wrote; None estimates it.
         backbone, checkpoint, device: the network that computes features and where it runs; auto chooses.
+        method: how categories are learned, one of `METHODS`; auto trains where that helps, see `resolve_method`.
         truth: file with the true labels of the target, read only after training, to compute scores.
         target_has_labels: take the true labels from `target` itself.
         max_per_class: use at most this many labeled images of each class.
@@ -167,11 +170,13 @@ def run_discovery(
     is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun started
     sources = {"pool": [], "labeled": [], "target": ""} | dict(request or {})
     with ExitStack() as stack:
+        stack.enter_context(use(tensorboard=tensorboard))
         if not is_first:
             stack.enter_context(use(progress=silent, message=lambda message: None))
         device = resolve_device(device, previous.get("device", ""))
         spec = make_spec(
             device=device,
+            method=method,
             backbone=backbone,
             checkpoint=optional_path(checkpoint),
             weights=optional_path(weights),
@@ -179,7 +184,7 @@ def run_discovery(
             n_target=number_of_categories(k),
             **options,
         )
-        check_request(spec, tensorboard)
+        check_request(spec)
         if is_first:
             stack.enter_context(owned(out))
         processes = stack.enter_context(joined_processes(device))
@@ -191,6 +196,8 @@ def run_discovery(
         if not has_vectors(target):
             name, why = resolve_backbone(backbone, device, spec.checkpoint, previous.get("backbone", ""))
         spec = replace(spec, backbone=name)
+        if method == AUTO and not tensorboard:
+            spec = resolve_method(spec, bool(pool), has_vectors(target), previous.get("method", ""))
         problem = make_problem(pool, own, target, target_has_labels, max_per_class)
         check_problem(problem, spec, out, truth, max_bad)
         network = network_of(target, name, spec.checkpoint, device, spec.img_size)
@@ -217,7 +224,6 @@ def run_discovery(
                 "copies left out": copies.n_left_out,
                 "command": command,
             },
-            tensorboard=tensorboard,
             truth=truth,
             left_out=left_out + copies_left_out(all_labeled, problem.pool.images),
             max_bad=max_bad,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from justright.utils.errors import BadImageError, BadKind, DataError
 from justright.utils.types import Array
 from justright.utils.validation import check_features
 
-SIDE = 256  # pixels of the longer side of a picture that is kept with a run
+PICTURE_SIDE = 256  # pixels of the longer side of a picture that is kept with a run
 Vectors = Float[Array, "images dim"]
 
 
@@ -40,16 +41,20 @@ class VectorReader(Reader):
             raise BadImageError(f"{path}: no such row", BadKind.MISSING)
         if self.pictures is not None:
             picture = self.pictures.image(self.row[path])
-            picture.thumbnail((SIDE, SIDE))
+            picture.thumbnail((PICTURE_SIDE, PICTURE_SIDE))
             return picture
-        vector = self.vector(path)
-        low, high = float(vector.min()), float(vector.max())
-        gray = np.round(255 * (vector - low) / ((high - low) or 1.0)).astype(np.uint8)
-        side = int(np.ceil(np.sqrt(len(gray))))
-        square = np.zeros(side * side, np.uint8)
-        square[: len(gray)] = gray
-        small = Image.fromarray(square.reshape(side, side))
-        return small.resize((SIDE // 4, SIDE // 4), Image.Resampling.NEAREST).convert("RGB")
+        return _drawn_vector(self.vector(path))
+
+
+def _drawn_vector(vector: Float[Array, " dim"]) -> Image.Image:
+    """The numbers of a vector as gray squares, row by row, for images without a picture."""
+    low, high = float(vector.min()), float(vector.max())
+    gray = np.round(255 * (vector - low) / ((high - low) or 1.0)).astype(np.uint8)
+    side = math.ceil(math.sqrt(len(gray)))
+    square = np.zeros(side * side, np.uint8)
+    square[: len(gray)] = gray
+    small = Image.fromarray(square.reshape(side, side))
+    return small.resize((PICTURE_SIDE // 4, PICTURE_SIDE // 4), Image.Resampling.NEAREST).convert("RGB")
 
 
 def vector_set(vectors: Any, labels: Any = None, name: str = "vectors") -> ImageSet:
@@ -57,9 +62,10 @@ def vector_set(vectors: Any, labels: Any = None, name: str = "vectors") -> Image
     rows = checked_vectors(vectors, name)
     columns: dict[str, Any] = {"path": [str(row) for row in range(len(rows))]}
     if labels is not None:
-        columns["class_name"] = [str(each) for each in (labels.tolist() if hasattr(labels, "tolist") else labels)]
-        if (n := len(columns["class_name"])) != len(rows):
-            raise DataError(f"{n:,} labels for {len(rows):,} rows of {name}", expected="one each")
+        plain = labels.tolist() if hasattr(labels, "tolist") else labels
+        columns["class_name"] = [str(label) for label in plain]
+        if len(plain) != len(rows):
+            raise DataError(f"{len(plain):,} labels for {len(rows):,} rows of {name}", expected="one each")
     return images_of_table(arrow_table(columns, name), VectorReader(rows, columns["path"]), name, name)
 
 
@@ -71,8 +77,10 @@ def with_vectors(images: ImageSet, vectors: Any) -> ImageSet:
     paths = images.paths
     if len(set(paths)) < len(paths):
         paths = [f"{row}:{path}" for row, path in enumerate(paths)]
-    known = {name: images.table[name] for name in ("label", "class_name")}
-    return ImageSet.of(VectorReader(rows, paths, images), dataset=images.datasets[0], path=paths, **known)
+    reader, table = VectorReader(rows, paths, images), images.table
+    return ImageSet.of(
+        reader, dataset=images.datasets[0], path=paths, label=table["label"], class_name=table["class_name"]
+    )
 
 
 def checked_vectors(vectors: Any, name: str) -> Vectors:

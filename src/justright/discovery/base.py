@@ -38,7 +38,6 @@ from justright.features.extract import extract
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import home
 from justright.utils.fingerprint import differences
-from justright.utils.parallel import Engine
 from justright.utils.seeding import generator
 from justright.utils.settings import is_whole_number
 from justright.utils.types import UNLABELED, Array
@@ -57,8 +56,6 @@ class Discovery(BaseEstimator, ABC):
             `config.views_by_seed`.
         folder: for checkpoints and metrics.jsonl; None writes none, and an interrupted `fit` starts again.
         bank: root of the stored views; None for the cache folder.
-        tensorboard: also write learning curves below `folder`.
-        engine: where views are computed; None for threads of this process.
 
     Attributes after `fit`:
         config_: the settings, with what depends on the data filled in.
@@ -94,8 +91,6 @@ class Discovery(BaseEstimator, ABC):
         seed: int = 0,
         folder: Path | None = None,
         bank: Path | None = None,
-        tensorboard: bool = False,
-        engine: Engine | None = None,
     ):
         self.n_categories = n_categories
         self.backbone = backbone
@@ -103,8 +98,6 @@ class Discovery(BaseEstimator, ABC):
         self.seed = seed
         self.folder = folder
         self.bank = bank
-        self.tensorboard = tensorboard
-        self.engine = engine
 
     def __sklearn_clone__(self) -> Discovery:
         """Share the backbone, which `fit` does not change, instead of copying it."""
@@ -175,8 +168,8 @@ class Discovery(BaseEstimator, ABC):
         """
         processes = Processes()
         root = self.bank or home() / "banks"
-        options |= {"content_ids": data.content_ids, "is_built": not processes.is_first, "engine": self.engine}
-        views = partial(open_views, self.backbone_, data.images, root, transform=transform, **options)
+        options |= {"transform": transform, "is_built": not processes.is_first}
+        views = partial(open_views, self.backbone_, data.images, root, **options)
         return processes.in_turn(views)
 
     @classmethod
@@ -327,7 +320,7 @@ class TrainedDiscovery(Discovery):
             # heads alone train so fast that the search for a plateau would take longer than it saves
             what, plain = f"training {self.name}", inputs.plain
         folder = None if self.folder is None else self.folder / part
-        training = Training(learner, views, data, config, folder, made_with, plain, self.tensorboard)
+        training = Training(learner, views, data, config, folder, made_with, plain)
         training.run(what)
         self.notes_ += training.notes()
         self.trained_share_ = min(self.trained_share_, training.trained_share)

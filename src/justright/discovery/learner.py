@@ -267,7 +267,7 @@ class FeatureViews(Views):
     purpose = "views of heads"
 
     def __init__(self, views: Views, rows: Int[Array, " rows"], n_views: int):
-        super().__init__(views.backbone, views.images, views.transform, views.seed, views.ids)
+        super().__init__(views.backbone, views.images, views.transform, views.seed)
         self.views, self.rows, self.n_views = views, rows, n_views
         self.features: Float[Tensor, "views rows dim"] | None = None
 

@@ -18,7 +18,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +41,7 @@ from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData
 from justright.features.bank import Views
 from justright.losses import LossParts
-from justright.utils.context import track
+from justright.utils.context import current, track
 from justright.utils.errors import JustrightError
 from justright.utils.types import Array
 
@@ -79,11 +79,10 @@ class Training:
     folder: Path | None  # where checkpoints and metrics.jsonl go; None for nowhere
     made_with: Mapping[str, Any]  # must not change when a run is resumed
     plain: Views | None = None  # test views of all images, to detect a plateau
-    tensorboard: InitVar[bool] = False  # also write curves for it
 
-    def __post_init__(self, tensorboard: bool) -> None:
+    def __post_init__(self) -> None:
         learner, config = self.learner, self.config
-        self.processes, self.records = Processes(), EpochRecords(self.folder, tensorboard)
+        self.processes, self.records = Processes(), EpochRecords(self.folder, current().tensorboard)
         assert config.n_epochs is not None, "`fitted` fills it in"
         self.n_planned = config.n_epochs
         self.progress = Progress(n_epochs=self.n_planned)

@@ -34,7 +34,6 @@ class TrainingData:
     """All labeled images, then all unlabeled ones, with labels and weights."""
 
     images: ImageSet  # in that order
-    content_ids: pa.ChunkedArray  # hashes of the files' content
     n_labeled: int  # how many of them are labeled
     labels: Int[Array, " images"]  # the number of the class, known ones first, then those that only guide; or -1
     weight: Float[Array, " images"]  # in the losses
@@ -71,7 +70,6 @@ class TrainingData:
         given_class, is_labeled_too = _given(split.given, content_ids, ~is_guide, known)
         return TrainingData(
             images=images.filled_with(content_ids),
-            content_ids=content_ids,
             n_labeled=n_labeled,
             labels=np.concatenate([labels, np.full(n_unlabeled, UNLABELED, dtype=np.int32)]),
             weight=np.concatenate([weight if weighting == "soft" else np.ones(n_labeled), np.ones(n_unlabeled)]),
@@ -137,9 +135,10 @@ class TrainingData:
         def exactly(numbers: Float[Array, " images"]) -> str:
             return hash_list([number.hex() for number in block] for block in in_blocks(numbers))
 
+        content_ids = self.images.content_column()
         return {
-            "labeled_images": hash_list(in_blocks(self.content_ids[: self.n_labeled])),
-            "target_images": hash_list(in_blocks(self.content_ids[self.n_labeled :])),
+            "labeled_images": hash_list(in_blocks(content_ids[: self.n_labeled])),
+            "target_images": hash_list(in_blocks(content_ids[self.n_labeled :])),
             "labels": hash_list(chain(in_blocks(self.labels), [list(self.known)])),
             "weights": exactly(self.weight),
             "chance": None if self.chance is None else exactly(self.chance),

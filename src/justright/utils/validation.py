@@ -9,6 +9,7 @@ from jaxtyping import Int
 
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.types import UNLABELED, Array
+from justright.utils.wording import first_names
 
 FLOATS = [np.float64, np.float32, np.float16]  # kept as they are; other numbers become the first
 N_EXAMPLES = 5
@@ -91,5 +92,5 @@ def check_level(level: float) -> float:
 def _rows(is_bad: Array) -> str:
     """Count rows and name the first of them."""
     rows = np.flatnonzero(is_bad)
-    examples = ", ".join(map(str, rows[:N_EXAMPLES])) + (", ..." if len(rows) > N_EXAMPLES else "")
-    return f"{len(rows)} of {len(is_bad)} rows ({'row' if len(rows) == 1 else 'rows'} {examples})"
+    word = "row" if len(rows) == 1 else "rows"
+    return f"{len(rows)} of {len(is_bad)} rows ({word} {first_names(rows.astype(str).tolist(), N_EXAMPLES)})"
