@@ -79,6 +79,7 @@ class Run:
         self.costs = CostPlan(Work.of(self.problem, self.spec, self.processes.n), self.spec, self.backbone, self.out)
         self.seconds: dict[str, float] = {}
         self.notes = list(self.warnings)
+        self.n_threads: int | None = None
 
     def all(self, is_owned: bool = False) -> RunFolder:
         """Carry out all stages in order.
@@ -91,10 +92,11 @@ class Run:
 
         with owned(self.out) if self.processes.is_first and not is_owned else nullcontext():
             n_before = self.folder.about["threads"] if self.is_resumed else None
-            with torch_threads(n_before, self.out) as n_threads:
-                return self._stages(self._prepare(n_threads))
+            with torch_threads(n_before, self.out) as self.n_threads:
+                return self._stages()
 
-    def _stages(self, cache: StoresAndCache) -> RunFolder:
+    def _stages(self) -> RunFolder:
+        cache = self._prepare()
         costs = self._announced(self.costs)
         with self._timed("extract"):
             pool, target = self.processes.in_turn(lambda: self._extract(cache))
@@ -128,7 +130,7 @@ class Run:
         self.processes.wait()
         return RunFolder(self.out)
 
-    def _prepare(self, n_threads: int | None = None) -> StoresAndCache:
+    def _prepare(self) -> StoresAndCache:
         """Validate the request, and start or resume the run in its folder; returns the cache of features."""
         check_request(self.spec)
         check_problem(self.problem, self.spec, self.out, self.truth, self.max_bad)
@@ -141,7 +143,7 @@ class Run:
             if self.is_resumed:  # only now: a rejected request leaves the run finished
                 self.folder.begin_again(has_truth=self.truth is not None or self.problem.truth is not None)
             else:
-                about = {"spec": spec, "request": self.request, "threads": n_threads}
+                about = {"spec": spec, "request": self.request, "threads": self.n_threads}
                 self.folder.save_about(about | {"is_finished": False})
         self.processes.wait()
         return cache
