@@ -17,7 +17,7 @@ from justright.report.page_images import GAP
 
 @pytest.fixture(autouse=True)
 def layout(monkeypatch):
-    monkeypatch.setattr(module, "_neighbors", module._neighbors.__wrapped__)
+    monkeypatch.setattr(module, "_tsne", module._tsne.__wrapped__)
 
 
 @pytest.fixture

@@ -350,7 +350,7 @@ def noise(tmp_path_factory):
 
 def test_thousands_of_clusters_and_classes_stay_below_the_limit(noise, tmp_path, monkeypatch):
     # as many marks on the map, and as many bytes, wherever they lie and however often a file is read
-    monkeypatch.setattr(feature_map, "_neighbors", lambda x, seed: x[:, :2])
+    monkeypatch.setattr(feature_map, "_tsne", lambda x, seed: x[:, :2])
     monkeypatch.setattr(FolderReader, "image", cache(FolderReader.image))
     run = make_large_run(tmp_path / "run", *noise, n_images=20_000, n_clusters=2000, n_classes=3200)
     html = write_report(run).read_text(encoding="utf-8")

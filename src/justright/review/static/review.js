@@ -77,11 +77,12 @@ function showStatus(newStatus) {
 // Update the page; changes of other clusters do not affect the open one.
 async function refresh({ isForced = false } = {}) {
   const before = status ? status.seq : 0;
-  showStatus(await server.get("status", { since: before }));
-  if (status.seq === before && !isForced) return;
+  const latest = await server.get("status", { since: before }); // another refresh may replace `status` meanwhile
+  showStatus(latest);
+  if (latest.seq === before && !isForced) return;
   await list.list.reload();
   if (!current) return;
-  if (isForced || status.changed.includes(current.cluster) || current.cluster === REJECTED) {
+  if (isForced || latest.changed.includes(current.cluster) || current.cluster === REJECTED) {
     try {
       await open(current.cluster, { isQuiet: true });
     } catch (error) {
@@ -90,7 +91,7 @@ async function refresh({ isForced = false } = {}) {
       if (next) await open(next.cluster, { isQuiet: true });
     }
   } else {
-    current.seq = grid.seq = status.seq;
+    current.seq = grid.seq = latest.seq;
     list.show(current.cluster, false);
     list.follow();
   }
