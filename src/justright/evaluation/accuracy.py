@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -12,21 +13,23 @@ from justright.evaluation.matching import Counts, match_counts
 from justright.evaluation.scores import LEVEL, PROTOCOLS, Protocol, Scores
 from justright.utils.errors import DataError
 from justright.utils.types import UNLABELED, Array, Labels, Mask
-from justright.utils.validation import check_level
+from justright.utils.validation import check_categories, check_level, check_mask
 
 
 def evaluate(
-    y_true: Labels,
-    y_pred: Labels,
-    is_old: Mask,
+    y_true: Any,
+    y_pred: Any,
+    is_old: Any,
     *,
-    has_kept_labels: Mask | None = None,
+    has_kept_labels: Any = None,
     called: Labels | None = None,
     protocol: Protocol = "v2",
     with_intervals: bool = True,
     level: float = LEVEL,
 ) -> Scores:
     """Score the clusters `y_pred` against the classes `y_true`, one entry per image of the target.
+
+    Classes and clusters are whole numbers or names: arrays, tensors, lists or columns of a table.
 
     With P, the one-to-one map from clusters to classes that is right for most images, the accuracy of a set S is
 
@@ -48,11 +51,15 @@ def evaluate(
     if protocol not in PROTOCOLS:
         raise DataError(f"protocol {protocol!r}", expected=f"one of {', '.join(PROTOCOLS)}")
     check_level(level)
+    y_true = check_categories(y_true, what="classes")
+    y_pred = check_categories(y_pred, len(y_true), "clusters")
+    is_old = check_mask(is_old, len(y_true), "is_old")
     counts = Counts.of(y_true, y_pred)
     classes, n_images = counts.classes, counts.per_class()
     is_old_class = np.isin(classes, classes_where(is_old, y_true, "is_old"))
     groups = {"all": np.ones_like(is_old_class), "old": is_old_class, "new": ~is_old_class}
     if has_kept_labels is not None:
+        has_kept_labels = check_mask(has_kept_labels, len(y_true), "has_kept_labels")
         is_kept = np.isin(classes, classes_where(has_kept_labels[is_old], y_true[is_old], "has_kept_labels"))
         groups |= {"old_kept": is_old_class & is_kept, "old_dropped": is_old_class & ~is_kept}
     n_right = np.zeros(len(classes), dtype=np.int64)

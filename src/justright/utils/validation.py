@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.types import UNLABELED, Array
@@ -79,6 +79,24 @@ def check_labels(
     if len(array) and array.max() > np.iinfo(np.int64).max:
         raise DataError(f"{what}: a label of {array.max()}", expected=f"at most {np.iinfo(np.int64).max}")
     return array.astype(np.int64, copy=False)
+
+
+def check_categories(values: Any, n_images: int | None = None, what: str = "labels") -> Int[Array, " images"]:
+    """Return classes or clusters as int64, one per image; names are numbered in alphabetical order."""
+    array = to_numpy(values)
+    if array.ndim == 1 and len(array) and all(isinstance(each, str) for each in array):
+        array = np.unique(array.astype(str), return_inverse=True)[1]
+    return check_labels(array, n_images, what)
+
+
+def check_mask(values: Any, n_images: int, what: str) -> Bool[Array, " images"]:
+    """Return an array of True and False, one per image."""
+    mask = to_numpy(values)
+    if mask.shape != (n_images,):
+        raise DataError(f"{what} of shape {mask.shape} for {n_images} images", expected="one entry per image")
+    if mask.dtype != bool:
+        raise DataError(f"{what} of type {mask.dtype}", expected="True or False for each image")
+    return mask
 
 
 def check_level(level: float) -> float:
