@@ -28,6 +28,7 @@ class Context:
     message: Callable[[str], None] = logging.getLogger("justright").info  # shows one sentence to the user
     engine: Any = None  # where features, views and weights are computed; None: threads of this process
     cache: Path | None = None  # folder of the cache; None: JUSTRIGHT_HOME, or the user's cache folder
+    command: str = ""  # the command line that made this call, for run.json; empty in Python
 
 
 _current: ContextVar[Context] = ContextVar("context", default=Context())  # noqa: B039  # it is frozen
