@@ -38,6 +38,12 @@ class Registry(UserDict[str, T]):
         """The line about a member in help texts; the member is not imported for it."""
         return self._about[name]
 
+    def __repr__(self) -> str:
+        """The names and what each is, a line each."""
+        return "\n".join(
+            [f"Registry of each {self.family}:", *(f"  {name}: {about}" for name, about in self._about.items())]
+        )
+
     def __getitem__(self, name: str) -> T:
         if name not in self:
             raise JustrightError(f"{self.family} {name!r}", expected=f"one of {', '.join(self)}")
