@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from difflib import get_close_matches
 from functools import cache
 from inspect import Parameter, cleandoc, signature
 from pathlib import Path
@@ -23,7 +22,7 @@ from justright.estimation import COUNTERS
 from justright.runs.problem import POOL_ROLES
 from justright.runs.request import HELD_OUT
 from justright.runs.spec import ANSWERS, AUTO, SCALES
-from justright.utils.errors import JustrightError
+from justright.utils.errors import JustrightError, did_you_mean
 from justright.utils.parallel import ENGINES
 from justright.utils.settings import (
     ANYTHING,
@@ -171,11 +170,11 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     known = option_types()
     for name in options:
         if name not in known:
-            close = [OTHER_NAMES[name]] if name in OTHER_NAMES else get_close_matches(name, known, 1)
+            close = f"did you mean {OTHER_NAMES[name]}?" if name in OTHER_NAMES else did_you_mean(name, known)
             raise JustrightError(
                 f"there is no option {name!r}",
                 expected=f"one of {', '.join(known)}",
-                advice=f"did you mean {close[0]}?" if close else "help(justright.discover) explains them",
+                advice=close or "help(justright.discover) explains them",
             )
     plain = {name: _plain(value) for name, value in options.items()}
     for name, value in plain.items():

@@ -6,7 +6,7 @@ from collections import UserDict
 from pkgutil import resolve_name
 from typing import Any, TypeVar
 
-from justright.utils.errors import JustrightError
+from justright.utils.errors import JustrightError, did_you_mean
 
 T = TypeVar("T")
 
@@ -46,7 +46,8 @@ class Registry(UserDict[str, T]):
 
     def __getitem__(self, name: str) -> T:
         if name not in self:
-            raise JustrightError(f"{self.family} {name!r}", expected=f"one of {', '.join(self)}")
+            expected, advice = f"one of {', '.join(self)}", did_you_mean(str(name), self)
+            raise JustrightError(f"{self.family} {name!r}", expected=expected, advice=advice)
         member = self.data[name]
         if isinstance(member, str):
             member = self.data[name] = resolve_name(member)
