@@ -29,7 +29,7 @@ N_HASHES = 100_000
 
 
 def write_photos(root: Path, n_images: int) -> None:
-    """Smooth random color fields of the weight of a small photo, every hundredth a copy of the one before."""
+    """Write smooth random images with the file size of a small photo; every hundredth is a copy of the one before."""
     rng = np.random.default_rng(0)
     image = Image.new("RGB", (SIZE, SIZE))
     for number in range(n_images):
@@ -41,7 +41,8 @@ def write_photos(root: Path, n_images: int) -> None:
         image.save(file, quality=60 if is_copy else 90)
 
 
-def plain_way(root: Path) -> int:
+def plain_audit(root: Path) -> int:
+    """The number of near pairs, by a plain loop."""
     hashes, ids = [], set()
     for file in sorted(root.rglob("*.jpg")):
         ids.add(hashlib.blake2b(file.read_bytes()).hexdigest())
@@ -51,7 +52,7 @@ def plain_way(root: Path) -> int:
 
 
 def clustered_hashes(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Half random, half within a few bits of one of the others."""
+    """Hashes and mean colors: half random, half within a few bits of one of the others."""
     rng = np.random.default_rng(0)
     base = rng.integers(0, 2**64, n // 2, dtype=np.uint64)
     flips = np.bitwise_or.reduce(np.uint64(1) << rng.integers(0, 64, (3, n - n // 2), dtype=np.uint64), axis=0)
@@ -63,18 +64,18 @@ def main(n_images: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_photos(root, n_images)
-        clock, processor, report = timed(lambda: audit([open_images(root)]))
+        wall, cpu, report = timed(lambda: audit([open_images(root)]))
         n_groups = sum(finding.kind.endswith("near") for finding in report.findings)
-        print(f"audit: {n_images:,} JPEGs of {SIZE} px in {clock:.2f} s ({processor:.2f} s of processor), ", end="")
-        print(f"{n_images / clock:,.0f} images/s, {n_groups} groups of near copies")
-        plain_clock, plain_processor, n_pairs = timed(lambda: plain_way(root))
-        print(f"plain way: {plain_clock:.2f} s ({plain_processor:.2f} s of processor), {n_pairs} pairs; ", end="")
-        print(f"{plain_clock / clock:.1f} times the clock, {plain_processor / processor:.1f} times the processor")
+        print(f"audit: {n_images:,} JPEGs of {SIZE} px in {wall:.2f} s ({cpu:.2f} s of CPU), ", end="")
+        print(f"{n_images / wall:,.0f} images/s, {n_groups} groups of near copies")
+        plain_wall, plain_cpu, n_pairs = timed(lambda: plain_audit(root))
+        print(f"plain loop: {plain_wall:.2f} s ({plain_cpu:.2f} s of CPU), {n_pairs} pairs; ", end="")
+        print(f"{plain_wall / wall:.1f} times as long, {plain_cpu / cpu:.1f} times the CPU time")
     hashes, colors = clustered_hashes(N_HASHES)
     for near in (2, NEAR, 8, 10):
-        clock, processor, components = timed(lambda near=near: near_components(hashes, colors, near))
+        wall, cpu, components = timed(lambda near=near: near_components(hashes, colors, near))
         n_groups = sum(1 for _ in groups_of(components))
-        print(f"near search: {N_HASHES:,} hashes, {near} bits: {clock:.2f} s ({processor:.2f} s), {n_groups:,} groups")
+        print(f"near search: {N_HASHES:,} hashes, {near} bits: {wall:.2f} s ({cpu:.2f} s of CPU), {n_groups:,} groups")
     print(f"peak memory {peak_mb():,.0f} MB")
 
 

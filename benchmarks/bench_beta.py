@@ -31,12 +31,12 @@ def main() -> None:
 
     for reduction in ("min", "median"):
         selector = BetaSelector(reduction=reduction)
-        ways = {
+        calls = {
             "bare": lambda: np.matmul(centroids, target.T, out=product),
             "ours": lambda selector=selector: selector.fit(pool, labels, target),
         }
-        took = in_turns(ways, args.rounds if reduction == "min" else 3)
-        bare, ours = ([each.clock for each in took[name]] for name in ways)
+        timings = in_turns(calls, args.rounds if reduction == "min" else 3)
+        bare, ours = ([each.wall for each in timings[name]] for name in calls)
         print(
             f"{reduction}: bare product {min(bare):.3f} s, BetaSelector.fit {min(ours):.3f} s, "
             f"ratio {min(ours) / min(bare):.2f} of the best, {np.median(np.divide(ours, bare)):.2f} in the median round"

@@ -27,6 +27,7 @@ SEED = 100  # images that no training has drawn
 
 
 def scores(features: np.ndarray, labels: np.ndarray) -> tuple[float, float, float]:
+    """Accuracy of 1-NN, ridge classifier and k-means."""
     is_reference = np.arange(len(labels)) % 2 == 0
     unit = features - features[is_reference].mean(0)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True) + 1e-9
@@ -41,27 +42,31 @@ def scores(features: np.ndarray, labels: np.ndarray) -> tuple[float, float, floa
     )
 
 
-def by(backbone: Backbone, pixels: torch.Tensor) -> np.ndarray:
+def features_by(backbone: Backbone, pixels: torch.Tensor) -> np.ndarray:
     with torch.inference_mode():
         return torch.cat([backbone(batch) for batch in pixels.split(128)]).numpy()
 
 
-parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--checkpoint", type=Path)
-options = parser.parse_args()
-images = glyph_set(PER_CLASS, HELD_OUT, seed=SEED)
-pixels = torch.stack([RECIPE.preprocess(images.image(row)) for row in range(len(images))])
-torch.manual_seed(0)
-untrained = Backbone(VisionTransformer(num_classes=0, **ARCHITECTURE), "untrained", RECIPE)
-trained = load_backbone("glyph_vit", options.checkpoint)
-print(f"{len(images.classes)} held-out characters of {', '.join(HELD_OUT)}; {PER_CLASS} images each")
-print(f"glyph_vit has {sum(p.numel() for p in trained.parameters()):,} parameters")
-print(f"{'features':<28}{'1-NN':>8}{'linear':>8}{'k-means':>9}")
-rows = {
-    "raw pixels": pixels.flatten(1).numpy(),
-    "the same ViT, untrained": by(untrained, pixels),
-    "glyph_vit": by(trained, pixels),
-}
-for name, features in rows.items():
-    nearest, linear, kmeans = scores(features.astype(np.float32), images.labels)
-    print(f"{name:<28}{100 * nearest:>8.1f}{100 * linear:>8.1f}{100 * kmeans:>9.1f}")
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--checkpoint", type=Path)
+    options = parser.parse_args()
+    images = glyph_set(PER_CLASS, HELD_OUT, seed=SEED)
+    pixels = torch.stack([RECIPE.preprocess(images.image(row)) for row in range(len(images))])
+    torch.manual_seed(0)
+    untrained = Backbone(VisionTransformer(num_classes=0, **ARCHITECTURE), "untrained", RECIPE)
+    trained = load_backbone("glyph_vit", options.checkpoint)
+    print(f"{len(images.classes)} held-out characters of {', '.join(HELD_OUT)}; {PER_CLASS} images each")
+    print(f"{'features':<28}{'1-NN':>8}{'linear':>8}{'k-means':>9}")
+    rows = {
+        "raw pixels": pixels.flatten(1).numpy(),
+        "the same ViT, untrained": features_by(untrained, pixels),
+        "glyph_vit": features_by(trained, pixels),
+    }
+    for name, features in rows.items():
+        nearest, linear, kmeans = scores(features.astype(np.float32), images.labels)
+        print(f"{name:<28}{100 * nearest:>8.1f}{100 * linear:>8.1f}{100 * kmeans:>9.1f}")
+
+
+if __name__ == "__main__":
+    main()

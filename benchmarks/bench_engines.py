@@ -53,7 +53,7 @@ def main() -> None:
         target, _ = write_features(Path(folder) / "target.npy", args.images, args.dim, 20, seed=2)
         labeled = list(zip(row_shards(pool, args.shard_rows), row_shards(labels, args.shard_rows), strict=True))
         unlabeled = row_shards(target, args.shard_rows)
-        here: dict[str, np.ndarray] = {}
+        local: dict[str, np.ndarray] = {}  # the weights of the first engine
         default: dict[str, OpenEngine] = {"default": lambda _: nullcontext(in_process)}
         for name, opened in (dict(ENGINES) | default).items():
             if name == "ray" and importlib.util.find_spec("ray") is None:
@@ -61,13 +61,13 @@ def main() -> None:
                 continue
             start = time.perf_counter()
             with opened(args.workers) as engine:
-                list(engine(abs, range(args.workers)))  # so that workers are there before the clock starts
+                list(engine(abs, range(args.workers)))  # workers start before the measurement
                 print(f"{name:10} opened in {time.perf_counter() - start:5.1f} s")
                 for what, selector in selectors.items():
                     fit = partial(selector.fit_stream, labeled, unlabeled, engine=engine)
                     seconds, _, fitted = timed(fit)
                     weight = fitted.class_weight_
-                    apart = np.abs(weight - here.setdefault(what, weight)).max()
+                    apart = np.abs(weight - local.setdefault(what, weight)).max()
                     print(f"{name:10} {what:13} {seconds:5.1f} s, largest difference to local {apart:.1e}")
 
 

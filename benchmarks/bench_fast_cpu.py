@@ -1,27 +1,19 @@
-"""Frozen conv nets by torch and by the faster runtime of features/fast_cpu.py, one core, in processor seconds.
+"""The frozen part of a conv net by torch and by the faster runtime of features/fast_cpu.py, on one core.
 
-Both alternate in one process, so that other load affects them equally.
+Images per CPU second. Both alternate in one process, so that other load affects them equally.
+Run: python benchmarks/bench_fast_cpu.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from unittest.mock import patch
+from statistics import median
 
 import torch
 from measuring import in_turns
 
 from justright.features.backbone import load_backbone
-from justright.features.extract import FeatureNetwork
 
-ROUNDS, BATCH = 8, 16
-
-
-def compare(what: str, slow: Callable, fast: Callable, images: torch.Tensor) -> None:
-    took = in_turns({"slow": lambda: slow(images), "fast": lambda: fast(images)}, ROUNDS, n_unmeasured=1)
-    before, after = (sorted(each.processor for each in side)[ROUNDS // 2] for side in took.values())
-    rates = f"{BATCH / before:.0f} images/s by torch, {BATCH / after:.0f} by openvino"
-    print(f"{what}, {images.shape[-1]} pixels: {rates}, ratio {before / after:.2f}")
+N_ROUNDS, BATCH = 8, 16
 
 
 def main() -> None:
@@ -32,13 +24,13 @@ def main() -> None:
             print("openvino is not installed: pip install 'justright[cpu]'")
             return
         images = torch.rand(BATCH, 3, side, side) * 2 - 1
-        compare("bank", backbone._torch_prefix, backbone.prefix, images)
-        fast = FeatureNetwork(backbone, BATCH, "float32", "class")
-        with patch.object(FeatureNetwork, "_fast_suffix", lambda network: None):
-            slow = FeatureNetwork(backbone, BATCH, "float32", "class")
-        slow._fast_suffix = lambda: None  # type: ignore[method-assign]
-        compare("features", slow, fast, images)
-        print(f"  largest difference of features {abs(fast(images) - slow(images)).max():.1e}")
+        calls = {"torch": lambda: backbone._torch_prefix(images), "openvino": lambda: backbone.prefix(images)}  # noqa: B023
+        timings = in_turns(calls, N_ROUNDS, n_warmup=1)
+        seconds = {name: median(each.cpu for each in runs) for name, runs in timings.items()}
+        rates = ", ".join(f"{name} {BATCH / each:.0f} images/s" for name, each in seconds.items())
+        results = (timings[name][-1].value for name in calls)
+        apart = max(float((a - b).abs().max()) for a, b in zip(*results, strict=True))
+        print(f"{side} pixels: {rates}, ratio {seconds['torch'] / seconds['openvino']:.2f}, {apart:.1e} apart")
 
 
 if __name__ == "__main__":

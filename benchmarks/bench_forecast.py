@@ -1,8 +1,8 @@
-"""Compare estimated and actual time of four kinds of runs, by stage.
+"""Compare forecast and actual time of four kinds of runs, by stage.
 
 k-means; SimGCD with a conv net, whose heads are trained first; SimGCD with the embedded ViT; GCD with two seeds. Photos
-are drawn characters as JPEGs of 500 x 375 pixels. Each run starts with an empty cache, and its time is estimated right
-before. K is estimated in these runs, so the second line is an estimate of the time with that K.
+are drawn characters as JPEGs of 500 x 375 pixels. Each run starts with an empty cache, and its time is forecast right
+before. K is estimated in these runs, so the second line is a forecast with that K.
 On a busy machine the ratio means little; the load is printed.
 Run: python benchmarks/bench_forecast.py --images 600
 """
@@ -27,7 +27,7 @@ from justright.runs.problem import make_problem
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
 
-GOAL = 1.5  # the larger of forecast / reality and its inverse, on an idle machine
+GOAL = 1.5  # the larger of forecast / actual time and its inverse, on an idle machine
 KINDS = {
     "k-means": RunSpec(method="kmeans", scale="small", backbone="efficientnet_lite0"),
     "SimGCD, heads first": RunSpec(scale="small", backbone="efficientnet_lite0"),
@@ -44,7 +44,7 @@ def draw_photos(out: Path, n_images: int, n_classes: int) -> None:
 
 
 def compare(name: str, spec: RunSpec, photos: Path, out: Path) -> float:
-    """Forecast a run, carry it out, and print both; the ratio of forecast and reality."""
+    """Forecast a run, run it, and print both times. Returns forecast / actual time."""
     os.environ["JUSTRIGHT_HOME"] = str(out / "home")
     backbone = load_backbone(spec.backbone)
     problem = make_problem([], open_images(str(photos / "labeled")), open_images(str(photos / "photos")))
@@ -58,10 +58,10 @@ def compare(name: str, spec: RunSpec, photos: Path, out: Path) -> float:
     print(f"{name}: measured in {measuring:.1f} s, {load()}; {known.steps_text()}")
     for when, plan in (("at first", first), (f"K = {about['n_target']}", known)):
         print(f"  forecast {when}: {plan_text(plan)}")
-    real = sum(seconds.values())
-    print(f"  reality: {', '.join(f'{stage} {spent:.1f} s' for stage, spent in seconds.items())}")
-    ratio = sum(known.seconds().values()) / real
-    print(f"  all: {time_text(sum(known.seconds().values()))} forecast, {time_text(real)} taken, ratio {ratio:.2f}")
+    actual = sum(seconds.values())
+    print(f"  actual: {', '.join(f'{stage} {spent:.1f} s' for stage, spent in seconds.items())}")
+    ratio = sum(known.seconds().values()) / actual
+    print(f"  all: {time_text(sum(known.seconds().values()))} forecast, {time_text(actual)} actual, ratio {ratio:.2f}")
     return ratio
 
 

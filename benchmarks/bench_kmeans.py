@@ -65,9 +65,9 @@ def against_plain(size: str) -> None:
     n_images, n_clusters, max_iter = SIZES[size]
     x, labels = draw(n_images, n_clusters)
     runs = [timed(lambda: SemiSupKMeans(n_clusters, n_init=1, max_iter=max_iter).fit(x, labels)) for _ in range(2)]
-    _, ours, kmeans = min(runs, key=lambda run: run.processor)
+    _, ours, kmeans = min(runs, key=lambda run: run.cpu)
     unlabeled = x[labels < 0]
-    per_column = min(timed(lambda: [column(unlabeled, x[k]) for k in range(8)]).processor / 8 for _ in range(3))
+    per_column = min(timed(lambda: [column(unlabeled, x[k]) for k in range(8)]).cpu / 8 for _ in range(3))
     # with j centroids there, the public seeding looks at all j before it draws the next one
     n_seeding = sum(range(len(kmeans.classes_), n_clusters))
     if size == "cub":
@@ -75,10 +75,10 @@ def against_plain(size: str) -> None:
         print(f"  inertia: ours {kmeans.inertia_:.2f} in {kmeans.n_iter_} iterations, plain {inertia:.2f} in {n_iter}")
     else:
         plain = per_column * (n_seeding + n_clusters * (1 + kmeans.n_iter_))
-    kinder = plain - per_column * (n_seeding - n_clusters)
+    remembering = plain - per_column * (n_seeding - n_clusters)
     how = "run to its end" if size == "cub" else "extrapolated"
     print(f"  ours, one restart {ours:.2f} s; the public algorithm {plain:.0f} s ({how}): {plain / ours:.0f} times")
-    print(f"  with a seeding that remembers {kinder:.0f} s (extrapolated): {kinder / ours:.0f} times")
+    print(f"  with the second plain version {remembering:.0f} s (extrapolated): {remembering / ours:.0f} times")
 
 
 def against_scikit_learn(size: str) -> None:
@@ -92,13 +92,13 @@ def against_scikit_learn(size: str) -> None:
         run = SemiSupKMeans(
             n_clusters, n_init=1, init=init, n_candidates=n_candidates, max_iter=max_iter, tol=0.0, normalize=False
         )
-        rival = KMeans(n_clusters, init="k-means++" if init is None else init, n_init=1, max_iter=max_iter, tol=0)
-        ways = {"ours": lambda run=run: run.fit(x), "theirs": lambda rival=rival: rival.fit(x)}
-        took = in_turns(ways, 3 if size == "cub" else 1)
-        ours, theirs = (min(each.processor for each in took[name]) for name in ways)
-        print(f"  {what}: {theirs / ours:.1f} times")
-        print(f"    ours         {ours:6.2f} s, inertia {run.inertia_:.2f} in {run.n_iter_} iterations")
-        print(f"    scikit-learn {theirs:6.2f} s, inertia {rival.inertia_:.2f} in {rival.n_iter_} iterations")
+        theirs = KMeans(n_clusters, init="k-means++" if init is None else init, n_init=1, max_iter=max_iter, tol=0)
+        calls = {"ours": lambda run=run: run.fit(x), "theirs": lambda theirs=theirs: theirs.fit(x)}
+        timings = in_turns(calls, 3 if size == "cub" else 1)
+        our_seconds, their_seconds = (min(each.cpu for each in timings[name]) for name in calls)
+        print(f"  {what}: {their_seconds / our_seconds:.1f} times")
+        print(f"    ours         {our_seconds:6.2f} s, inertia {run.inertia_:.2f} in {run.n_iter_} iterations")
+        print(f"    scikit-learn {their_seconds:6.2f} s, inertia {theirs.inertia_:.2f} in {theirs.n_iter_} iterations")
 
 
 if __name__ == "__main__":

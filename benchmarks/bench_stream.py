@@ -49,11 +49,11 @@ def main() -> None:
         f"2 x {args.images} features, {args.dim}-d, {args.classes} classes, reduction {args.reduction}: "
         f"{2 * args.images * args.dim * 4 / 2**30:.1f} GB in shards of {SHARD_ROWS}; {load()}"
     )
-    drawing = timed(lambda: [deque(each.features(), maxlen=0) for each in (pool, target)]).clock
+    drawing = timed(lambda: [deque(each.features(), maxlen=0) for each in (pool, target)]).wall
     selector = BetaSelector(reduction=args.reduction)
-    ours = timed(lambda: selector.fit_stream(pool.labeled(), target.features())).clock
+    ours = timed(lambda: selector.fit_stream(pool.labeled(), target.features())).wall
     centroids, block = target.noise[: args.classes].copy(), target.noise
-    bare = timed(lambda: centroids @ block.T, args.images // SHARD_ROWS).clock
+    bare = timed(lambda: centroids @ block.T, args.images // SHARD_ROWS).wall
     print(f"drawing {drawing:.1f} s, fit_stream with drawing {ours:.1f} s, bare products {bare:.1f} s")
     print(f"ratio of fit_stream without drawing to bare products {(ours - drawing) / bare:.2f}")
     print(f"memory: grew by {peak_mb() - before:.0f} MB to {peak_mb():.0f} MB")

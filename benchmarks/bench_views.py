@@ -26,10 +26,10 @@ assert timm  # imported first: it makes torchvision importable beside CPU torch
 
 
 def photo() -> np.ndarray:
-    """Smooth and noisy parts, as a photo has them."""
-    chance = np.random.default_rng(0)
-    smooth = np.asarray(blurred_noise(chance, (12, 16), (500, 375)), dtype=np.int16)
-    return np.clip(smooth + chance.integers(-20, 21, smooth.shape), 0, 255).astype(np.uint8)
+    """Smooth colors with noise, as in a photo."""
+    rng = np.random.default_rng(0)
+    smooth = np.asarray(blurred_noise(rng, (12, 16), (500, 375)), dtype=np.int16)
+    return np.clip(smooth + rng.integers(-20, 21, smooth.shape), 0, 255).astype(np.uint8)
 
 
 def by_hand(kind: str, pixels: np.ndarray) -> Callable[[], Any]:
@@ -100,7 +100,7 @@ LIBRARIES: dict[str, Callable[[str, np.ndarray], Callable[[], Any]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--views", type=int, default=60, help="a round")
+    parser.add_argument("--views", type=int, default=60, help="per round")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -110,13 +110,13 @@ def main() -> None:
     }
     for name in LIBRARIES.keys() - installed.keys():
         print(f"{name} is not installed: left out")
-    print(f"ms a view, one thread, median of {options.rounds} rounds of {options.views}")
+    print(f"ms per view, one thread, median of {options.rounds} rounds of {options.views}")
     for kind in TRANSFORMS:
         draws = {name: make(kind, pixels) for name, make in installed.items()}
-        runs = in_turns(draws, options.rounds, n_unmeasured=1, n_times=options.views)
-        took = {name: 1e3 * statistics.median(each.clock for each in own) / options.views for name, own in runs.items()}
-        ours = took["torch by hand (ours)"]
-        for name, value in took.items():
+        runs = in_turns(draws, options.rounds, n_warmup=1, n_times=options.views)
+        ms = {name: 1e3 * statistics.median(each.wall for each in own) / options.views for name, own in runs.items()}
+        ours = ms["torch by hand (ours)"]
+        for name, value in ms.items():
             print(f"  {kind:6s} {name:24s} {value:7.2f}   {value / ours:4.1f} times ours")
 
 

@@ -5,7 +5,7 @@
 
 A faster runtime can save copies, norms, softmax, GELU and allocations, but not the matrix products. So the products are
 timed alone, into allocated memory, each shape with torch or numpy, whichever is faster; those of attention count at the
-best speed of any shape, because small products are slow in every library. The ratio is the largest speedup that a
+highest speed of any shape, because small products are slow in every library. The ratio is the largest speedup that a
 runtime with products as fast as these can reach; openvino is timed as an example. Parameters are random unless a
 checkpoint is embedded; they do not change the time.
 
@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from bench_extract import photos
+from bench_extract import jpegs
 from measuring import in_turns, load, timed
 from random_vit import random_vit
 from threadpoolctl import threadpool_limits
@@ -59,11 +59,11 @@ def products_of(network: FeatureNetwork, images: Tensor) -> tuple[Counter[Shape]
     shapes: Counter[Shape] = Counter()
     inside = 0.0
 
-    def saw_layer(layer: nn.Module, _: object, out: Tensor) -> None:
+    def count_layer(layer: nn.Module, _: object, out: Tensor) -> None:
         columns, inner = layer.weight.shape[0], layer.weight[0].numel()
         shapes[out.numel() // columns, inner, columns] += 1
 
-    def saw_attention(attention: Attention, _: object, out: Tensor) -> None:
+    def count_attention(attention: Attention, _: object, out: Tensor) -> None:
         nonlocal inside
         n_images, n_tokens, _ = out.shape
         inside += 2 * 2 * n_images * n_tokens**2 * attention.num_heads * attention.head_dim
@@ -71,9 +71,9 @@ def products_of(network: FeatureNetwork, images: Tensor) -> tuple[Counter[Shape]
     hooks = []
     for module in network.backbone.model.modules():
         if isinstance(module, nn.Linear | nn.Conv2d):
-            hooks.append(module.register_forward_hook(saw_layer))
+            hooks.append(module.register_forward_hook(count_layer))
         elif isinstance(module, Attention):
-            hooks.append(module.register_forward_hook(saw_attention))
+            hooks.append(module.register_forward_hook(count_attention))
     network(images)
     for hook in hooks:
         hook.remove()
@@ -93,23 +93,23 @@ def bare_product(shape: Shape, library: str) -> Callable[[], object]:
     return lambda: np.matmul(x.numpy(), weight.numpy(), out=out.numpy())
 
 
-def quicker_library(shape: Shape) -> tuple[float, Callable[[], object]]:
-    """Operations a second of a shape by the library that is quicker at it, and the product by it."""
-    ways = [bare_product(shape, library) for library in ("torch", "numpy")]
+def faster_product(shape: Shape) -> tuple[float, Callable[[], object]]:
+    """Operations per second of a shape by the library that is faster at it, and a function that computes it once."""
+    products = [bare_product(shape, library) for library in ("torch", "numpy")]
     n_times = max(1, round(ENOUGH / operations(shape)))
-    times = [[timed(way, n_times).processor for way in ways] for _ in range(4)][1:]  # the first warms up
-    took, place = min((min(each), place) for place, each in enumerate(zip(*times, strict=True)))
-    return n_times * operations(shape) / took, ways[place]
+    times = [[timed(product, n_times).cpu for product in products] for _ in range(4)][1:]  # the first warms up
+    seconds, place = min((min(each), place) for place, each in enumerate(zip(*times, strict=True)))
+    return n_times * operations(shape) / seconds, products[place]
 
 
 def report(name: str, n_rounds: int) -> None:
     backbone = load_backbone(name) if name == EMBEDDED else random_vit(name)
     side = backbone.recipe.resolution
     network = FeatureNetwork(backbone, BATCH_SIZE, "float32", "class")
-    images, files = torch.rand(BATCH_SIZE, 3, side, side) * 2 - 1, photos(BATCH_SIZE)
+    images, files = torch.rand(BATCH_SIZE, 3, side, side) * 2 - 1, jpegs(BATCH_SIZE)
     shapes, inside = products_of(network, images)
     fast = fast_module(Whole(backbone), images[:2])
-    bare = {shape: quicker_library(shape) for shape in shapes}
+    bare = {shape: faster_product(shape) for shape in shapes}
     in_layers = sum(operations(shape) * n for shape, n in shapes.items())
 
     def products() -> None:
@@ -117,19 +117,19 @@ def report(name: str, n_rounds: int) -> None:
             for _ in range(n):
                 bare[shape][1]()
 
-    ways: dict[str, Callable[[], object]] = {"step": lambda: network(images), "products": products}
-    ways["decode"] = lambda: [backbone.recipe.preprocess(files.image(row)) for row in range(len(files))]
+    calls: dict[str, Callable[[], object]] = {"step": lambda: network(images), "products": products}
+    calls["decode"] = lambda: [backbone.recipe.preprocess(files.image(row)) for row in range(len(files))]
     if fast is not None:
-        ways["openvino"] = lambda: fast(images)
+        calls["openvino"] = lambda: fast(images)
     n_times = max(1, round(ENOUGH / in_layers))
-    runs = in_turns(ways, n_rounds, n_unmeasured=1, n_times=n_times)
-    took = {what: np.array([each.processor / n_times for each in own]) for what, own in runs.items()}
+    runs = in_turns(calls, n_rounds, n_warmup=1, n_times=n_times)
+    seconds = {what: np.array([each.cpu / n_times for each in own]) for what, own in runs.items()}
 
     def line(what: str, key: str, more: str = "") -> None:
-        print(f"  {what:30} {1000 * np.median(took[key]) / BATCH_SIZE:7.2f} ms an image  {more}")
+        print(f"  {what:30} {1000 * np.median(seconds[key]) / BATCH_SIZE:7.2f} ms an image  {more}")
 
     def over(key: str) -> float:
-        return float(np.median(took[key] / took["step"]))
+        return float(np.median(seconds[key] / seconds["step"]))
 
     print(f"\n{name}, {side} pixels, batches of {BATCH_SIZE}, one thread, median of {n_rounds} rounds, {load()}")
     line("decoding and resizing a photo", "decode")
@@ -138,12 +138,12 @@ def report(name: str, n_rounds: int) -> None:
     if fast is not None:
         apart = np.abs(fast(images)[0].numpy() - network(images)).max() / np.abs(network(images)).max()
         line("the step, by openvino", "openvino", f"{1 / over('openvino'):.2f} times as fast, {apart:.0e} apart")
-    # attention at the best pace of any shape, as it is in the same rounds
-    best = max(pace for pace, _ in bare.values())
+    # products of attention count at the highest speed of any shape
+    best = max(speed for speed, _ in bare.values())
     mean = in_layers / sum(operations(shape) * n / bare[shape][0] for shape, n in shapes.items())
     share = over("products") * (1 + inside / in_layers * mean / best)
     verdict = "not ruled out by this" if share * GOAL <= 1 else "out of reach"
-    print(f"  with those of attention at the best pace {share:.0%}, so no more than {1 / share:.2f} times; ", end="")
+    print(f"  with those of attention at the highest speed {share:.0%}, so at most {1 / share:.2f} times; ", end="")
     print(f"{GOAL} times is {verdict}", flush=True)
 
 

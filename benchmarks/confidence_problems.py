@@ -65,7 +65,7 @@ def sources(part: str, has_photos: bool) -> list[str]:
 
 @cache
 def images_of(source: str, photos: Path | None) -> tuple[ImageSet, np.ndarray]:
-    """All images of a source, and their classes numbered from 0."""
+    """The images of a source, and their classes numbered from 0."""
     name, _, part = source.partition("-")
     if name == CHARACTERS:
         images = glyph_set(30, SCRIPTS[part], dataset=CHARACTERS)
@@ -99,11 +99,12 @@ def draw(y: np.ndarray, source: str, seed: int) -> tuple[np.ndarray, np.ndarray]
     labeled images each; in two fifths of the problems categories are uneven.
     """
     rng = np.random.default_rng([seed, sum(map(ord, source)), 7])
-    most = int(y.max()) + 1
-    n = min(most, round(np.exp(rng.uniform(np.log(min(16, most)), np.log(min(100, most) + 0.5)))))
+    n_classes = int(y.max()) + 1
+    lowest, highest = min(16, n_classes), min(100, n_classes)
+    n = min(n_classes, round(np.exp(rng.uniform(np.log(lowest), np.log(highest + 0.5)))))
     per_class = min(round(np.exp(rng.uniform(np.log(8), np.log(40)))), MOST_IMAGES // n)
     n_labeled, is_uneven = int(rng.integers(4, 17)), rng.random() < 0.4
-    chosen = rng.permutation(most)[:n]
+    chosen = rng.permutation(n_classes)[:n]
     n_known = max(4, round(rng.uniform(0.25, 0.6) * n))
     return split_rows(y, chosen, n_known, n_labeled, per_class, is_uneven, rng)
 
@@ -135,7 +136,7 @@ def backbone_of(source: str) -> str:
     return "glyph_vit" if source.startswith(CHARACTERS) else "efficientnet_lite0"
 
 
-def carry_out(
+def run_problem(
     source: str, seed: int, runs: Path, photos: Path | None, options: Mapping[str, Any], k_times: float | None
 ) -> None:
     """Run `discover` on a problem, unless it is finished. The folder is named after what differs from the default."""
@@ -162,7 +163,7 @@ def store_features(source: str, out: Path, photos: Path | None) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Carry out all runs of one part, or store its features."""
+    """Run all problems of one part, or store its features."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=(CHOOSE, JUDGE))
     parser.add_argument("--photos", type=Path, help="folder with the zips")
@@ -171,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first problem of each source")
     parser.add_argument("--draws", type=int, default=5, help="problems of each source")
     parser.add_argument("--options", type=json.loads, default={}, help="JSON with other arguments of discover")
-    parser.add_argument("--k-times", type=float, help="give K, so many times the true one")
+    parser.add_argument("--k-times", type=float, help="give K: this multiple of the true one")
     request = parser.parse_args(arguments)
     names = sources(request.part, request.photos is not None)
     if request.features:
@@ -181,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     for seed in range(request.first, request.first + request.draws):
         for source in names:
-            carry_out(source, seed, request.runs, request.photos, request.options, request.k_times)
+            run_problem(source, seed, request.runs, request.photos, request.options, request.k_times)
 
 
 if __name__ == "__main__":

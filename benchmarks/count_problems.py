@@ -51,7 +51,7 @@ PHOTOS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """How a problem is drawn; of `pool`, "" means that the target has labeled classes of its own."""
+    """How a problem is drawn. An empty `pool` means that some classes of the target are labeled."""
 
     part: str
     source: str
@@ -66,7 +66,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a counter is given, and how many categories there are."""
+    """The input of a counter, and the true number of categories."""
 
     features: Any
     labels: Any
@@ -75,23 +75,23 @@ class Drawn:
 
 
 def settings(part: str, n_own: int, n_pool: int, has_photos: bool) -> list[Setting]:
-    """So many problems with own labeled classes and with a pool alone; every other source is characters."""
+    """`n_own` problems with own labeled classes, then `n_pool` with a pool alone. The sources take turns."""
     photos = list(PHOTOS[_sources(part)].items()) if has_photos else []
     sources = [("characters", "characters"), *photos]
     drawn = []
     for place in range(n_own + n_pool):
-        draw = generator(SEEDS[part], "setting", place)
+        rng = generator(SEEDS[part], "setting", place)
         source, pool = sources[place % len(sources)]
         drawn.append(
             Setting(
                 part,
                 source,
                 pool if place >= n_own else "",
-                n_categories=int(draw.integers(20, 151 if place < n_own else 101)),
-                per_class=int(draw.choice([10, 15, 20, 30])),
-                old_share=float(draw.choice([0.5, 0.5, 0.5, 0.2, 0.8])),
-                labeled_share=float(draw.choice([0.5, 0.5, 0.3, 0.8])),
-                is_uneven=bool(draw.random() < 0.3),
+                n_categories=int(rng.integers(20, 151 if place < n_own else 101)),
+                per_class=int(rng.choice([10, 15, 20, 30])),
+                old_share=float(rng.choice([0.5, 0.5, 0.5, 0.2, 0.8])),
+                labeled_share=float(rng.choice([0.5, 0.5, 0.3, 0.8])),
+                is_uneven=bool(rng.random() < 0.3),
                 seed=place,
             )
         )

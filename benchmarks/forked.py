@@ -19,8 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-SECONDS = 300
-"""A command that takes longer is ended by a signal."""
+SECONDS = 300  # a command that takes longer is killed
 
 
 class Ended(NamedTuple):
@@ -32,14 +31,14 @@ class Ended(NamedTuple):
 
 
 class Forked:
-    """A command on its way; it writes to pipes, which no limit on files touches.
+    """A running command. Its output goes to pipes, which the limit on file sizes does not affect.
 
     Parameters:
-        words: of the command.
-        home: where it keeps its caches.
-        folder: where it runs.
-        limit: bytes that a file may have.
-        prepare: called in the process before the command begins, with what tells the parent of a moment.
+        words: the arguments of the command.
+        home: the folder of its caches.
+        folder: its working directory.
+        limit: the largest size of a file, in bytes.
+        prepare: called in the process before the command starts, with a function that reports an event to the parent.
     """
 
     def __init__(
@@ -67,14 +66,14 @@ class Forked:
             def tell(name: str) -> None:
                 os.write(moments[1], f"{name}\n".encode())
 
-            _be(words, prepare, tell)
+            _run_command(words, prepare, tell)
         for end in (out[1], err[1], moments[1]):
             os.close(end)
         self.out, self.err = os.fdopen(out[0]), os.fdopen(err[0])
-        self.moments = os.fdopen(moments[0], "rb", buffering=0)  # what is read ahead, `select` would not see
+        self.moments = os.fdopen(moments[0], "rb", buffering=0)  # `select` does not see what a buffer has read
 
     def wait_for(self, moment: str) -> float | None:
-        """When the process reached this moment; None if it ended before."""
+        """The time at which the process reported this event; None if it ended before."""
         until = time.monotonic() + SECONDS
         while select.select([self.moments], [], [], max(0, until - time.monotonic()))[0]:
             line = self.moments.readline()
@@ -85,20 +84,20 @@ class Forked:
         return None
 
     def kill(self) -> None:
-        """End it as a power cut would end its process."""
+        """Kill the process without a chance to clean up."""
         os.kill(self.pid, signal.SIGKILL)
 
     def end(self) -> Ended:
         """Wait for its end."""
-        out, err = self.out.read(), self.err.read()  # what is printed to both is short
+        out, err = self.out.read(), self.err.read()  # both are short enough for a pipe
         code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         for each in (self.out, self.err, self.moments):
             each.close()
         return Ended(code, out, err)
 
 
-def _be(words: list[str], prepare: Callable[..., None] | None, tell: Callable[[str], None]) -> None:
-    """Be the command; torch takes seconds to be taken down in order, so it is not."""
+def _run_command(words: list[str], prepare: Callable[..., None] | None, tell: Callable[[str], None]) -> None:
+    """Run the command and exit at once: an orderly end of torch takes seconds."""
     from justright.cli import main
 
     code = 1
@@ -118,8 +117,8 @@ def _be(words: list[str], prepare: Callable[..., None] | None, tell: Callable[[s
 
 
 def import_everything() -> None:
-    """What a forked command would else import each time, and templates that it would compile."""
-    gc.disable()  # what is imported stays: looking through it again and again, here and in commands, finds nothing
+    """Import modules and compile templates, so that forked commands need not."""
+    gc.disable()  # imported objects stay, so the collector would search them in vain
     import torch
     from PIL import Image
 

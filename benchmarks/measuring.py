@@ -16,25 +16,25 @@ from PIL import Image
 class Timing(NamedTuple):
     """Wall-clock seconds, CPU seconds and the result of a call. Other load on the machine affects only the first."""
 
-    clock: float
-    processor: float
+    wall: float
+    cpu: float
     value: Any
 
 
-def timed(work: Callable[[], Any], n_times: int = 1) -> Timing:
+def timed(call: Callable[[], Any], n_times: int = 1) -> Timing:
     """The total seconds of all calls, and the result of the last one."""
-    clock, processor, value = time.perf_counter(), time.process_time(), None
+    wall, cpu, value = time.perf_counter(), time.process_time(), None
     for _ in range(n_times):
-        value = work()
-    return Timing(time.perf_counter() - clock, time.process_time() - processor, value)
+        value = call()
+    return Timing(time.perf_counter() - wall, time.process_time() - cpu, value)
 
 
 def in_turns(
-    ways: Mapping[str, Callable[[], Any]], n_rounds: int, n_unmeasured: int = 0, n_times: int = 1
+    calls: Mapping[str, Callable[[], Any]], n_rounds: int, n_warmup: int = 0, n_times: int = 1
 ) -> dict[str, list[Timing]]:
-    """Call each function once per round, so that other load affects all of them; the first rounds may be a warm-up."""
-    rounds = [{name: timed(work, n_times) for name, work in ways.items()} for _ in range(n_unmeasured + n_rounds)]
-    return {name: [each[name] for each in rounds[n_unmeasured:]] for name in ways}
+    """Time each call once per round, so that other load affects all of them; warm-up rounds do not count."""
+    rounds = [{name: timed(call, n_times) for name, call in calls.items()} for _ in range(n_warmup + n_rounds)]
+    return {name: [each[name] for each in rounds[n_warmup:]] for name in calls}
 
 
 def peak_mb() -> float:
@@ -43,11 +43,12 @@ def peak_mb() -> float:
 
 
 def load() -> str:
+    """The load of the machine in the last minute."""
     return f"load {os.getloadavg()[0]:.1f}"
 
 
 def options(about: str | None, **defaults: Any) -> argparse.Namespace:
-    """Parse the command line; names and types are those of the defaults."""
+    """Parse the command line: one option for each default, of the same type."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     for name, default in defaults.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default, help=" ")

@@ -29,12 +29,12 @@ from benchmarks.soak_damage import damage
 from benchmarks.soak_review import review_stage
 from benchmarks.soak_stages import DIGITS, LETTERS, NETWORK, SUITE, Stage, stages, start
 
-IDENTICAL, REFUSED, AGAIN, WRONG = OUTCOMES = ("identical", "refused by name", "made again loudly", "WRONG")
+IDENTICAL, REFUSED, RECOMPUTED, WRONG = OUTCOMES = ("identical", "refused by name", "recomputed, warned", "WRONG")
 TROUBLES = ("kill", "damage", "kill, then damage", "full disk")
 NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000  # of Linux: <sched.h>
-ROOM = 512 << 20
-NO_ROOM = re.compile(r"No space left on device|File too large|is needed in|GB are free|cannot be written")
-LOUD = re.compile(r"damaged|made again|computed again|written again|is built|passed over|Not saved")
+ROOM = 512 << 20  # bytes of a round
+DISK_FULL = re.compile(r"No space left on device|File too large|is needed in|GB are free|cannot be written")
+WARNS = re.compile("damaged|Not saved")
 
 
 @dataclass(frozen=True)
@@ -88,18 +88,18 @@ class Soak:
         if trouble != "damage" and rng.random() < 0.5:
             shutil.rmtree(folder / "home", ignore_errors=True)
         if trouble == "full disk":
-            return self._without_room(stage, folder, rng)
+            return self._with_full_disk(stage, folder, rng)
         if trouble != "damage":
             for _ in range(int(rng.integers(1, 4))):
                 stage.kill(folder, float(rng.random()))
-        done = None if trouble == "kill" else damage(folder, stage.reads, rng, kind)
-        what, names = done or ("kill", [])
+        damaged = None if trouble == "kill" else damage(folder, stage.reads, rng, kind)
+        what, names = damaged or ("kill", [])
         ended = stage.finish(folder)
         if trouble == "damage" and (left := half_written(folder)):
             return Judged(stage.name, what, WRONG, f"half-written files stay: {left}")
         return Judged(stage.name, what, *self.judge(stage, folder, ended, names))
 
-    def _without_room(self, stage: Stage, folder: Path, rng: np.random.Generator) -> Judged:
+    def _with_full_disk(self, stage: Stage, folder: Path, rng: np.random.Generator) -> Judged:
         limit = None
         if self.can_mount:
             _mount(folder, shutil.disk_usage(folder).used + int(rng.random() * stage.n_bytes), "remount,")
@@ -110,12 +110,12 @@ class Soak:
             return Judged(stage.name, "full disk", WRONG, f"half-written files stay: {left}")
         if ended.code == 0:
             return Judged(stage.name, "full disk", *self.judge(stage, folder, ended, []))
-        if ended.code != 1 or "Traceback" in ended.err or not NO_ROOM.search(ended.err):
+        if ended.code != 1 or "Traceback" in ended.err or not DISK_FULL.search(ended.err):
             return Judged(stage.name, "full disk", WRONG, f"ended with {ended.code}: {ended.err[-900:]}")
         if self.can_mount:
             _mount(folder, ROOM, "remount,")
         outcome, why = self.judge(stage, folder, stage.finish(folder), [])
-        return Judged(stage.name, "full disk", REFUSED if outcome in (IDENTICAL, AGAIN) else outcome, why)
+        return Judged(stage.name, "full disk", REFUSED if outcome in (IDENTICAL, RECOMPUTED) else outcome, why)
 
     def judge(self, stage: Stage, folder: Path, ended: Ended, names: list[str]) -> tuple[str, str]:
         """The outcome, and why it is wrong if it is; `names` are the damaged files."""
@@ -126,12 +126,12 @@ class Soak:
             return (REFUSED, "") if is_named else (WRONG, f"refused without the name of {names}: {ended.err[-900:]}")
         found = stage.results(folder, ended)
         if stage.fits(found):
-            return AGAIN if LOUD.search(ended.err) else IDENTICAL, ""
+            return RECOMPUTED if WARNS.search(ended.err) else IDENTICAL, ""
         shown = ended.err + " ".join(part.decode(errors="replace") for part in found.values() if stage.shows_parts)
         if stage.shows_parts and any(_is_named(name, shown) for name in names):
             return REFUSED, ""
         other = sorted(name for name in {*found, *stage.expected} if found.get(name) != stage.expected.get(name))
-        return WRONG, f"damaged {names}, then another {', '.join(other)}, without a word: {ended.err[-300:]!r}"
+        return WRONG, f"damaged {names}, then a different {', '.join(other)} without a warning: {ended.err[-300:]!r}"
 
 
 def half_written(folder: Path) -> list[str]:
@@ -140,15 +140,15 @@ def half_written(folder: Path) -> list[str]:
 
 
 def _is_named(name: str, text: str) -> bool:
-    """Whether a text names a file, or the folder that it lies in, if that is a store, a checkpoint or the like."""
+    """Whether a text names a file, or its folder, if that is a store, a checkpoint or similar."""
     text = text.replace("\n", "")
     folder = Path(name).parent
     return Path(name).name in text or (len(folder.parts) > 0 and folder.parts[-1] not in ("run", "home") and
                                        folder.as_posix() in text)  # fmt: skip
 
 
-def can_mount_apart() -> bool:
-    """Give this process mounts that nobody else sees, as `unshare -rm` does; whether that is allowed."""
+def unshare_mounts() -> bool:
+    """Give this process its own mounts, as `unshare -rm` does. Returns whether that is allowed."""
     user, group = os.getuid(), os.getgid()
     # another process tries it first, because a partial failure here could not be undone
     is_allowed = shutil.which("unshare") and subprocess.run(["unshare", "-rm", "true"]).returncode == 0
@@ -208,7 +208,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--round", type=int, action="append", help="only this one; may be repeated")
     options = parser.parse_args()
-    is_apart = can_mount_apart()  # as long as there is one thread
+    can_mount = unshare_mounts()  # before there is a second thread
     import_everything()
     with tempfile.TemporaryDirectory(prefix="soak-") as place:
         prepared, rounds = Path(place) / "prepared", Path(place) / "rounds"
@@ -216,8 +216,8 @@ def main() -> int:
         rounds.mkdir()
         all_stages = stages(review_stage())
         prepare(all_stages, prepared)
-        print(f"a full disk is a {'tmpfs' if is_apart else 'limit on the size of files'}", flush=True)
-        return soak(Soak(all_stages, prepared, rounds, options.seed, is_apart), options.round or range(options.rounds))
+        print(f"a full disk is a {'tmpfs' if can_mount else 'limit on the size of files'}", flush=True)
+        return soak(Soak(all_stages, prepared, rounds, options.seed, can_mount), options.round or range(options.rounds))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ DAMAGES = ("one bit", "zeros", "cut off", "swapped")
 
 
 def kind_of(name: str) -> str | None:
-    """What a file is, by its name relative to the folder of a round."""
+    """The kind of a file, by its name relative to the folder of a round."""
     return next((kind for kind, pattern in KINDS.items() if re.search(pattern, name)), None)
 
 
@@ -39,19 +39,19 @@ def damage(
     files of killed processes, whose names begin with a dot, are left alone.
     """
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    found: dict[str, list[str]] = {}
+    by_kind: dict[str, list[str]] = {}
     for name in names:
         own = kind_of(name)
         if own and re.match(readable, name) and not Path(name).name.startswith(".") and (folder / name).stat().st_size:
-            found.setdefault(own, []).append(name)
-    if not found:
+            by_kind.setdefault(own, []).append(name)
+    if not by_kind:
         return None
     how = "zeros" if kind else str(rng.choice(DAMAGES))
-    kind = kind or str(rng.choice(sorted(found)))
-    name = str(rng.choice(found[kind]))
+    kind = kind or str(rng.choice(sorted(by_kind)))
+    name = str(rng.choice(by_kind[kind]))
     data = (folder / name).read_bytes()
-    others = [other for other in found[kind] if other != name and (folder / other).suffix == (folder / name).suffix]
-    if name.startswith("split/"):  # which file is which, the person says who names them
+    others = [other for other in by_kind[kind] if other != name and (folder / other).suffix == (folder / name).suffix]
+    if name.startswith("split/"):  # the command line says which file is which, so a swap cannot be noticed
         others = []
     others = [other for other in others if (folder / other).read_bytes() != data]
     if how == "swapped" and others:

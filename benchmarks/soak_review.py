@@ -29,7 +29,7 @@ N_PREPARED = 3
 
 
 class ReviewServer:
-    """`justright review` until the end of a with block; `url` is empty where it did not start."""
+    """`justright review` until the end of a with block; `url` is empty if it did not start."""
 
     def __init__(self, folder: Path, limit: int | None = None):
         words = ["review", "run", "--port", "0", "--quiet", "--reviewer", "anna"]
@@ -38,7 +38,7 @@ class ReviewServer:
         self.ended = Ended(0, "", "")
 
     def ask(self, path: str, body: dict[str, Any] | None = None) -> http.client.HTTPConnection:
-        """A connection on which something was asked."""
+        """A connection with a sent request."""
         where = urlsplit(self.url)
         connection = http.client.HTTPConnection(str(where.hostname), where.port, timeout=60)
         sent = None if body is None else json.dumps(body)
@@ -64,33 +64,32 @@ class ReviewServer:
 
 @dataclass
 class ReviewStage(Stage):
-    """Some actions are prepared; a kill comes after some more, in the middle of one."""
+    """Some actions are prepared; a kill comes during a later one."""
 
     n_answered: int = 0
-    n_asked: int = 0
-    after: list[Results] = field(default_factory=list)
-    """What comes of each number of actions."""
+    n_sent: int = 0
+    after: list[Results] = field(default_factory=list)  # the results after each number of actions
     pages: Results = field(default_factory=dict)
     clusters: list[int] = field(default_factory=list)
 
     def begin(self) -> None:
-        self.n_answered = self.n_asked = N_PREPARED
+        self.n_answered = self.n_sent = N_PREPARED
 
     def clear(self, folder: Path) -> None:
         super().clear(folder)
-        self.n_answered = self.n_asked = 0
+        self.n_answered = self.n_sent = 0
 
     def kill(self, folder: Path, part: float) -> None:
         with ReviewServer(folder) as server:
-            n_whole, delay = divmod(part * (len(ACTIONS) - self.n_asked), 1)
-            if server.url and not self._act(server, int(n_whole)) and self.n_asked < len(ACTIONS):
+            n_whole, delay = divmod(part * (len(ACTIONS) - self.n_sent), 1)
+            if server.url and not self._act(server, int(n_whole)) and self.n_sent < len(ACTIONS):
                 connection = server.ask("act", self._next())
                 time.sleep(0.02 * delay)
                 server.process.kill()
                 connection.close()
 
     def finish(self, folder: Path, limit: int | None = None) -> Ended:
-        """One more action, a look at the pages, and an export."""
+        """Send one more action, load the pages, and export."""
         return self._finish(folder, limit, n_more=1)
 
     def _finish(self, folder: Path, limit: int | None, n_more: int) -> Ended:
@@ -102,7 +101,7 @@ class ReviewStage(Stage):
         return Ended(ended.code, ended.out, server.ended.err + ended.err)
 
     def _look(self, server: ReviewServer, n_more: int) -> str:
-        """Some more actions and a look at the pages; what was refused, or nothing."""
+        """Send `n_more` actions and load the pages. Returns the error, or an empty text."""
         if problem := self._act(server, n_more):
             return problem
         answers = {page: server.answer(page.format(self.clusters[0])) for page in PAGES}
@@ -110,15 +109,15 @@ class ReviewStage(Stage):
         return " ".join(body.decode() for status, body in answers.values() if status != 200)
 
     def _act(self, server: ReviewServer, n: int) -> str:
-        """Send the next actions; what one was refused with, or nothing."""
+        """Send the next actions. Returns the error of the first that fails, or an empty text."""
         status, body = server.answer("status")
         if status != 200:
             return body.decode()
         n_there = int(json.loads(body)["seq"])
-        if not self.n_answered <= n_there <= self.n_asked:
-            return f"Traceback: {n_there} actions are there, {self.n_answered} to {self.n_asked} should be"
-        self.n_answered = self.n_asked = n_there
-        for _ in range(min(n, len(ACTIONS) - self.n_asked)):
+        if not self.n_answered <= n_there <= self.n_sent:
+            return f"Traceback: {n_there} actions are there, {self.n_answered} to {self.n_sent} should be"
+        self.n_answered = self.n_sent = n_there
+        for _ in range(min(n, len(ACTIONS) - self.n_sent)):
             status, body = server.answer("act", self._next())
             if status != 200:
                 return body.decode()
@@ -127,7 +126,7 @@ class ReviewStage(Stage):
 
     def _next(self) -> dict[str, Any]:
         """The next action as the page sends it."""
-        number, self.n_asked = self.n_asked, self.n_asked + 1
+        number, self.n_sent = self.n_sent, self.n_sent + 1
         action = ACTIONS[number] | {
             each: self.clusters[ACTIONS[number][each]] for each in ("cluster", "into") if each in ACTIONS[number]
         }
@@ -138,10 +137,10 @@ class ReviewStage(Stage):
 
     def fits(self, found: Results) -> bool:
         self.expected = self.after[self.n_answered]
-        return found in self.after[self.n_answered : self.n_asked + 1]
+        return found in self.after[self.n_answered : self.n_sent + 1]
 
     def learn(self, folder: Path) -> None:
-        """See what comes of every number of actions, and leave the folder with those that are prepared."""
+        """Learn the results after each number of actions; then prepare the first `N_PREPARED`."""
         self.clear(folder)
         with ReviewServer(folder) as server:
             self.clusters = sorted(each["cluster"] for each in json.loads(server.answer("clusters")[1])["clusters"])
@@ -155,7 +154,7 @@ class ReviewStage(Stage):
 
 
 def review_stage() -> Stage:
-    """The stage as the soak has it."""
+    """The stage of the soak."""
     words = ["review", "run", "--export", "labels.csv"]
     reads = r"run/(review|run\.json|predictions|target\.parquet|tuned)"
     return ReviewStage("review", words, ["run/review", "labels.csv"], reads, ["labels.csv"], shows_parts=True)

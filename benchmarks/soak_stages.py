@@ -44,8 +44,7 @@ DISCOVER = ["discover", "--labeled", "split/labeled.parquet", "--pool", DIGITS, 
             "--truth", "split/truth.parquet", *NETWORK, "--selector", "beta", "--counter", "spread", *SMALL,
             "--stability", "2", "--epochs", "3", "--no-report", "--out", "run"]  # fmt: skip
 
-Results = dict[str, bytes]
-"""Contents by the name of a file or page."""
+Results = dict[str, bytes]  # contents by the name of a file or page
 
 
 def prepare(tell: Callable[[str], None]) -> None:
@@ -59,7 +58,7 @@ def prepare(tell: Callable[[str], None]) -> None:
     from justright.report import feature_map
 
     # t-SNE and the places of axes take most of the time of a page and touch no file
-    feature_map._neighbors = lambda x, seed: x[:, :2]
+    feature_map._tsne = lambda x, seed: x[:, :2]
     ConstrainedLayoutEngine.execute = lambda *each: None  # type: ignore[method-assign]
     loop.CHECKPOINT_SECONDS = 0.02
     extraction.PART_BATCHES = 1
@@ -78,13 +77,13 @@ class Stage:
     """A command that writes files.
 
     Parameters:
-        words: of the command.
-        outputs: what it writes; without them it begins from nothing.
-        reads: a pattern of the files that it reads, its own outputs among them.
+        words: the arguments of the command.
+        outputs: the files and folders that it writes.
+        reads: a pattern of the files that it reads, its own outputs included.
         files: the outputs that are compared.
         moment: the event after which it is killed.
-        shows_parts: what is damaged may be left out of the result, if it is named there.
-        first_damage: the kind of file that the first round of this stage damages; otherwise that is random too.
+        shows_parts: the result may leave out a damaged file if it names it.
+        first_damage: the kind of file that the first round of this stage damages; a random kind if not given.
     """
 
     name: str
@@ -103,7 +102,7 @@ class Stage:
         """Called when a round starts."""
 
     def clear(self, folder: Path) -> None:
-        """Remove its outputs."""
+        """Remove the outputs."""
         for name in self.outputs:
             place = folder / name
             shutil.rmtree(place) if place.is_dir() else place.unlink(missing_ok=True)
@@ -143,7 +142,7 @@ class Stage:
 
 
 class SuiteStage(Stage):
-    """A suite, whose result is what it prints."""
+    """A suite; its result is its output."""
 
     def results(self, folder: Path, ended: Ended) -> Results:
         lines = json.loads(ended.out)["lines"] if ended.code == 0 else []
@@ -151,13 +150,13 @@ class SuiteStage(Stage):
 
 
 def untimed(file: Path) -> bytes:
-    """The content of a file without times and places."""
+    """The content of a file without times and checksums."""
     try:
         if file.name == "metrics.jsonl":
             return b"\n".join(json.dumps(_without_times(json.loads(line))).encode() for line in file.open("rb"))
         if file.name == "run.json":
             return json.dumps(_without_times(json.loads(file.read_bytes()))).encode()
-    except ValueError:  # damaged; then it differs, as it should
+    except ValueError:  # damaged: the bytes differ
         pass
     return file.read_bytes()
 
@@ -167,7 +166,7 @@ def _without_times(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def stages(review: Stage) -> list[Stage]:
-    """Every stage, after those whose files it reads."""
+    """All stages in order: each reads files of earlier ones."""
     out_of_run = [f"run/{name}" for name in RUN]
     return [
         Stage("extract", ["extract", "split/target.parquet", *NETWORK, "--batch-size", "4", "--out", "target.features"],

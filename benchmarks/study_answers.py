@@ -3,14 +3,16 @@
     python benchmarks/study_answers.py RUN [RUN ...] --lines after.jsonl
     python benchmarks/study_answers.py --summary before.jsonl after.jsonl --figure reliability.svg
 
-Of each finished run with truth it prints a table and a line of JSON: All / Old / New in percent, and the same if names
-count, of the answer, of the method's own assignment where the run has kept it, and of simple methods on frozen features
-with the same K; accuracy and mean confidence, calibration error over ten equally filled bins, area under the curve; and
-whether the interval for the number of right images holds it; and how many clusters may be two kinds or belong with
-another, and in how many of these cases that is so.
+For each finished run with truth it prints a table and a line of JSON:
 
-`--summary` prints the means over the problems of each file of lines, a problem being the mean of its seeds, and how
-often the goals are met. `--figure` draws accuracy over confidence, a panel for each file.
+- All / Old / New in percent, and the same if names count: of the answer, of the method's own assignment if the run has
+  kept it, and of simple methods on frozen features with the same K
+- accuracy, mean confidence, calibration error over ten equally filled bins, area under the curve
+- whether the interval for the number of right images holds that number
+- how many clusters "may be two kinds" or "may belong with" another, and how many of these doubts are right
+
+`--summary` prints means over the problems of each file of lines, and how often the goals are met. A problem is the mean
+of its seeds. `--figure` draws accuracy over confidence, a panel for each file.
 """
 
 from __future__ import annotations
@@ -36,14 +38,14 @@ from justright.evaluation import Counts, evaluate, match_counts
 from justright.evaluation.calibration import calibration
 from justright.evaluation.files import JudgedPredictions, classes_named
 from justright.evaluation.scores import GROUPS
-from justright.report.drawing import COLORS, INK, LINE, quiet_panels, to_svg
+from justright.report.drawing import COLORS, INK, LINE, figure_with_axes, to_svg
 from justright.runs.frozen_check import baseline_scores, simple_results
 from justright.runs.run_folder import RunFolder
 from justright.utils.files import write_text
 from justright.utils.types import UNLABELED
 
 ANSWER, METHOD = "answer", "method"
-EVIDENCE, OWN_COLUMN = "evidence.parquet", "method cluster"  # what the method itself says, beside a joint answer
+EVIDENCE, OWN_COLUMN = "evidence.parquet", "method cluster"  # the method's own assignment, beside a joint answer
 GAINS = "gains of simple methods"
 CLEAR = 2.6  # standard errors: 5 % one-sided, corrected for ten simple methods
 KINDS = ("all", "known", "discovered")
@@ -55,11 +57,11 @@ Line = dict[str, Any]
 def study(
     folder: Path, truth_name: str, problem: str | None = None, with_baselines: bool = True, is_again: bool = False
 ) -> Line:
-    """What a finished run reached, in percent."""
+    """The line of a finished run; scores in percent."""
     run = RunFolder.open(folder)
     inside = folder / truth_name
     judged = run.judged(inside if inside.exists() else Path(truth_name))
-    about, found, is_judged = run.about, run.predictions, ~judged.is_given
+    about, predictions, is_judged = run.about, run.predictions, ~judged.is_given
     sides = judged.y_true, judged.y_pred, judged.is_old
     is_right = right(judged.y_true, judged.y_pred)
     compared: dict[str, Line] = {}
@@ -70,13 +72,13 @@ def study(
             judged.y_true, own, judged.is_old, called=_called(run, own, judged), with_intervals=False
         ).to_dict()
     if with_baselines and run.frozen is not None:
-        known = [each.name for each in found.categories if each.kind == "known"]
+        known = [each.name for each in predictions.categories if each.kind == "known"]
         results = simple_results(_as_method(run, known), *run.frozen, run.own_classes)
         scores |= baseline_scores(results or {}, known, judged)
         for name, clusters in (results or {}).items():
             gain = right(judged.y_true, clusters[is_judged]).astype(int) - is_right
             compared[name] = gains(gain, judged.y_true, judged.is_old)
-    kinds, sure = np.array(found.table()["kind"].to_pylist())[is_judged], found.confidence[is_judged]
+    kinds, sure = np.array(predictions.table()["kind"].to_pylist())[is_judged], predictions.confidence[is_judged]
     expected = about.get("expected_right")
     if is_again:
         table = read_parquet(folder / EVIDENCE)
@@ -89,7 +91,7 @@ def study(
         "seed": about.get("seed"),
         "method": about.get("method"),
         "n_images": len(is_right),
-        "k": len(found.categories),
+        "k": len(predictions.categories),
         "n_classes": len(np.unique(judged.y_true)),
         "scores": {name: _percent(each) for name, each in scores.items()},
         "calibration": {name: _calibration(sure[rows], is_right[rows]) for name, rows in chosen.items()},
@@ -108,20 +110,20 @@ def right(y_true: np.ndarray, y_pred: np.ndarray) -> np.ndarray:
 def gains(gain: np.ndarray, y_true: np.ndarray, is_old: np.ndarray) -> Line:
     """How much better another answer is in All and New, and the standard error over classes, in points.
 
-    gain: of each image 1, 0 or -1, whether the other answer is right less whether this one is.
+    gain: 1 for each image that only the other answer has right, -1 if only this one has, else 0.
     """
-    found: Line = {}
+    result: Line = {}
     for name, rows in (("all", slice(None)), ("new", ~is_old)):
         sums = np.array([gain[rows][y_true[rows] == label].sum() for label in np.unique(y_true[rows])])
         sizes = np.bincount(y_true[rows])[np.unique(y_true[rows])]
         mean = sums.sum() / max(1, sizes.sum())
         error = np.sqrt(np.sum((sums - mean * sizes) ** 2)) / max(1, sizes.sum())
-        found[name] = [round(100 * float(mean), 1), round(100 * float(error), 1)]
-    return found
+        result[name] = [round(100 * float(mean), 1), round(100 * float(error), 1)]
+    return result
 
 
 def _as_method(run: RunFolder, known: list[str]) -> SimpleNamespace:
-    """The attributes of a fitted method that `simple_results` reads; classes are known by their names."""
+    """The attributes of a fitted method that `simple_results` reads; classes are matched by name."""
     number, names = {name: k for k, name in enumerate(known)}, run.frozen[0].index["class_name"].to_pylist()
     labels = np.array([number.get((name or "").removeprefix(f"{OWN}/"), UNLABELED) for name in names], dtype=np.int64)
     rows, categories = np.flatnonzero(labels != UNLABELED), run.predictions.categories
@@ -169,12 +171,12 @@ def _percent(scores: Mapping[str, Any]) -> Line:
 
 
 def _calibration(confidence: np.ndarray, is_right: np.ndarray) -> Line:
-    found = calibration(confidence.astype(np.float64), is_right)
+    measured = calibration(confidence.astype(np.float64), is_right)
     return {
-        "n": found.n_images,
-        **{name: round(100 * getattr(found, name), 1) for name in ("accuracy", "confidence", "error")},
-        "auc": None if np.isnan(found.auc) else round(found.auc, 3),
-        "bins": [[n, *(round(100 * share, 1) for share in shares)] for n, *shares in found.bins],
+        "n": measured.n_images,
+        **{name: round(100 * getattr(measured, name), 1) for name in ("accuracy", "confidence", "error")},
+        "auc": None if np.isnan(measured.auc) else round(measured.auc, 3),
+        "bins": [[n, *(round(100 * share, 1) for share in shares)] for n, *shares in measured.bins],
     }
 
 
@@ -190,8 +192,8 @@ def _interval(expected: Mapping[str, Any] | None, accuracy: float) -> Line | Non
 def _doubts(run: RunFolder, judged: JudgedPredictions) -> Line:
     """How many doubts of each kind there are, and how many of them are right.
 
-    Two kinds is right if most of the images that decide it are of another class than most of the others in the
-    cluster, belongs with if most of both clusters are of one class.
+    "Two kinds" is right if the main class of the images that decide it differs from that of the others in the cluster.
+    "Belongs with" is right if both clusters have the same main class.
     """
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     y_true = np.full(len(run.predictions), UNLABELED)
@@ -200,15 +202,15 @@ def _doubts(run: RunFolder, judged: JudgedPredictions) -> Line:
         own = (run.predictions.cluster == doubt.category) & ~judged.is_given
         side, other = np.isin(np.arange(len(own)), doubt.rows), run.predictions.cluster == doubt.other
         if doubt.other is None:
-            is_right = _most(y_true[own & side]) != _most(y_true[own & ~side])
+            is_right = _main_class(y_true[own & side]) != _main_class(y_true[own & ~side])
         else:
-            is_right = _most(y_true[own]) == _most(y_true[other & ~judged.is_given])
+            is_right = _main_class(y_true[own]) == _main_class(y_true[other & ~judged.is_given])
         counts[doubt.kind][0] += 1
         counts[doubt.kind][1] += is_right
     return {kind: {"n": n, "right": n_right} for kind, (n, n_right) in counts.items()}
 
 
-def _most(labels: np.ndarray) -> int:
+def _main_class(labels: np.ndarray) -> int:
     return int(np.bincount(labels).argmax())
 
 
@@ -243,7 +245,7 @@ def _cell(value: float | None, decimals: int = 1) -> str:
 
 
 def mean_of(values: Sequence[Any]) -> Any:
-    """The mean of numbers, or of each entry of objects that have the same ones; of those that are not None."""
+    """The mean of numbers, or of each entry of mappings or lists; None does not count."""
     given = [value for value in values if value is not None]
     if not given:
         return None
@@ -256,7 +258,7 @@ def mean_of(values: Sequence[Any]) -> Any:
 
 
 def by_problem(lines: Iterable[Line]) -> dict[str, Line]:
-    """The mean over the seeds of each problem, of what can be averaged."""
+    """For each problem the mean over its seeds."""
     groups = defaultdict(list)
     for line in lines:
         groups[line["problem"]].append(line)
@@ -294,7 +296,7 @@ def summary(lines: Sequence[Line]) -> str:
 
 
 def counts(problems: Iterable[Line]) -> list[str]:
-    """How many problems are near enough, the calibration errors, and how often the interval holds."""
+    """Sentences: how many problems have an accurate confidence, calibration errors, how often the interval holds."""
     problems, sentences = list(problems), []
     for kind in KINDS:
         given = [each["calibration"][kind] for each in problems if each["calibration"].get(kind)]
@@ -334,7 +336,7 @@ def counts(problems: Iterable[Line]) -> list[str]:
 
 def draw_reliability(files: Mapping[str, Sequence[Line]]) -> Figure:
     """Accuracy over confidence in ten bins: thin lines are runs, the thick one is the mean over problems."""
-    figure, panels = quiet_panels(4.2 * len(files), 4.2, (1, len(files)), sharey=True)
+    figure, panels = figure_with_axes(4.2 * len(files), 4.2, (1, len(files)), sharey=True)
     for axes, (name, lines) in zip(panels, files.items(), strict=True):
         axes.plot([0, 100], [0, 100], color=INK, linewidth=0.8, linestyle="--")
         groups = defaultdict(list)
@@ -354,7 +356,7 @@ def draw_reliability(files: Mapping[str, Sequence[Line]]) -> Figure:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Study runs, or sum up what was found."""
+    """Study runs, or summarize lines."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a finished run")
     parser.add_argument("--truth-name", default="truth.parquet", help="the truth, in the folder of the run or a path")

@@ -28,15 +28,15 @@ def suite_of(profile: str, results: Path, name: str) -> tuple[Suite, Sequence[Li
 
 def judged(profile: str, results: Path) -> dict[tuple[str, str, bool], Verdict]:
     """The claims about all methods together, by table, text and role."""
-    found: list[tuple[str, Verdict]] = []
+    verdicts: list[tuple[str, Verdict]] = []
     opened = partial(suite_of, profile, results)
     for name in (name for name in suite_names() if read_suite(name).columns):
         suite, lines = opened(name)
         for is_guide in (False, True):
             if any(setting.is_guide == is_guide for setting in suite.settings):
-                found += [(name, each) for each in compared(suite, lines, opened, is_guide) if not each.method]
-    outcomes = corrected([each for _, each in found])
-    return {(name, each.claim, each.is_guide): each for (name, _), each in zip(found, outcomes, strict=True)}
+                verdicts += [(name, each) for each in compared(suite, lines, opened, is_guide) if not each.method]
+    outcomes = corrected([each for _, each in verdicts])
+    return {(name, each.claim, each.is_guide): each for (name, _), each in zip(verdicts, outcomes, strict=True)}
 
 
 def main() -> None:
@@ -45,21 +45,21 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("docs/results"))
     options = parser.parse_args()
     by_kind = {profile: judged(profile, options.results) for profile in KINDS}
-    rows = dict.fromkeys(key for found in by_kind.values() for key, each in found.items() if each.difference)
+    rows = dict.fromkeys(key for kind in by_kind.values() for key, each in kind.items() if each.difference)
     print(f"| table | claim | {' | '.join(KINDS.values())} | paper |\n|---|---|---|---|---|")
-    for table, says, is_guide in rows:
+    for table, claim, is_guide in rows:
         cells, paper = [], ""
-        for found in by_kind.values():
-            each = found.get((table, says, is_guide))
-            is_run = each is not None and each.difference is not None
-            _, outcome, difference, n, printed = each.cells() if is_run and each else ("", "", "", "", "")
-            cells.append(
-                f"{outcome}, {difference}, {n}" + ", paper's size excluded" * ("excluded" in printed) if is_run else ""
-            )
+        for kind in by_kind.values():
+            verdict = kind.get((table, claim, is_guide))
+            if verdict is None or verdict.difference is None:
+                cells.append("")
+                continue
+            _, outcome, difference, n, printed = verdict.cells()
+            cells.append(f"{outcome}, {difference}, {n}" + ", paper's size excluded" * ("excluded" in printed))
             paper = printed.removesuffix(", excluded") or paper
-        print(f"| {table} | {says}{' (guide)' * is_guide} | {' | '.join(cells)} | {paper} |")
-    for profile, found in by_kind.items():
-        run = [each for each in found.values() if each.difference]
+        print(f"| {table} | {claim}{' (guide)' * is_guide} | {' | '.join(cells)} | {paper} |")
+    for profile, kind in by_kind.items():
+        run = [each for each in kind.values() if each.difference]
         counts = Counter(each.verdict for each in run)
         n_excluded = sum(bool(each.is_paper_excluded) for each in run)
         print(f"\n{KINDS[profile]}: {len(run)} claims; {dict(counts)}; the paper's size is excluded in {n_excluded}")

@@ -111,14 +111,14 @@ def draw(y: np.ndarray, source: str, seed: int) -> tuple[np.ndarray, np.ndarray,
     the problems categories are uneven.
     """
     rng = np.random.default_rng([seed, sum(map(ord, source))])
-    most = int(y.max()) + 1
-    n = min(most, round(np.exp(rng.uniform(np.log(12), np.log(min(100, most) + 0.5)))))
+    n_classes = int(y.max()) + 1
+    n = min(n_classes, round(np.exp(rng.uniform(np.log(12), np.log(min(100, n_classes) + 0.5)))))
     per_class, n_labeled = round(np.exp(rng.uniform(np.log(8), np.log(40)))), int(rng.integers(4, 17))
     is_uneven = rng.random() < 0.4
-    chosen = rng.permutation(most)[:n]
+    chosen = rng.permutation(n_classes)[:n]
     n_known = max(4, round(rng.uniform(0.2, 0.65) * n))
     first, second = split_rows(y, chosen, n_known, n_labeled, per_class, is_uneven, rng)
-    number = np.empty(most, dtype=np.int64)
+    number = np.empty(n_classes, dtype=np.int64)
     number[chosen] = np.arange(n)
     return first, number[y[first]], second, number[y[second]], n_known
 
@@ -139,8 +139,8 @@ def answer(
         return Inputs(target[rows], [target[rows]], [probability[len(labeled) + rows]])
 
     given = np.full(len(target), UNLABELED)
-    _, found, _ = joint_answer(inputs, labels, target_at, given, n_categories, TEMPERATURE, below=below)
-    return found.category, found.evidence
+    _, joint, _ = joint_answer(inputs, labels, target_at, given, n_categories, TEMPERATURE, below=below)
+    return joint.category, joint.evidence
 
 
 def fitted(problems: Sequence[Known]) -> Fitted:
@@ -168,7 +168,7 @@ def line_of(run: Known, others: Fitted) -> dict[str, float | str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print what was fitted, and a line for each run that was left out."""
+    """Print the coefficients, and a row for each run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--features", type=Path, help="folder with features of the sources")
@@ -178,10 +178,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     runs = [known_run(folder) for folder in request.runs]
     files = sorted(request.features.glob("*.npz")) if request.features else []
     problems = runs + [each for file in files for each in drawn_problems(file, request.draws)]
-    found = fitted(problems)
+    fit = fitted(problems)
     print(f"{len(runs)} runs, {len(problems) - len(runs)} answers to drawn problems")
-    print(f"INTERCEPT = {found.intercept:.3f}")
-    for name, value in zip(NAMES, found.coefficients, strict=True):
+    print(f"INTERCEPT = {fit.intercept:.3f}")
+    for name, value in zip(NAMES, fit.coefficients, strict=True):
         print(f'    "{name}": {value:.3f},')
     without = {
         source: fitted([each for each in problems if each.source != source]) for source in {r.source for r in runs}

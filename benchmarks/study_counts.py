@@ -31,13 +31,13 @@ from justright.runs.counting import k_note
 from justright.utils.files import write_text
 
 SHOWN = ("combined", "mixture", "labeled-search")
-GIVEN = (0.5, 0.7, 1.0, 1.3, 2.0)  # what `discover --k` may be given, as a multiple of the true K
+GIVEN = (0.5, 0.7, 1.0, 1.3, 2.0)  # values of `discover --k`, as multiples of the true K
 N_AXES = 128
 N_OWN, N_POOL = {"chosen": 60, "judged": 32, "judged again": 32}, {"chosen": 40, "judged": 20, "judged again": 0}
 
 
 def counted(setting: Setting, drawn: Drawn) -> dict[str, Any]:
-    """Every estimate, and what the problem was; those of the older counters with an interval where they are judged."""
+    """The problem and every estimate; the older counters have an interval only on problems to judge on."""
     start = time.process_time()
     combined = CombinedCounter().fit(drawn.features, drawn.labels, pool=drawn.pool)
     interval = combined.interval()
@@ -98,7 +98,7 @@ def _is_doubted(given: float, estimate: list[int]) -> bool:
 
 
 def suggested(records: list[dict[str, Any]]) -> list[str]:
-    """Constants of CombinedCounter from problems that may be chosen on."""
+    """Constants of CombinedCounter, from the problems to choose on."""
     own = [each for each in records if each["part"] == "chosen" and not each["pool"]]
     pool = [each for each in records if each["part"] == "chosen" and each["pool"]]
     lines = [f"spread_share {_share(own):.2f}, with labeled-search beside {_shares_of_three(own)}"]
@@ -142,9 +142,9 @@ def _text(estimate: list[int], true: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--photos", type=Path, help="a folder with stores of features, such as pets37.features")
-    parser.add_argument("--out", type=Path, help="where the records go, as JSON lines")
+    parser.add_argument("--out", type=Path, help="file for the records, as JSON lines")
     parser.add_argument("--choose", action="store_true", help="run the first part only, and suggest constants")
-    parser.add_argument("--show", type=Path, help="such records, to sum up instead of counting anew")
+    parser.add_argument("--show", type=Path, help="file of such records to summarize; nothing is counted")
     options = parser.parse_args()
     if options.show:
         print("\n".join(summary([json.loads(each) for each in options.show.read_text(encoding="utf-8").splitlines()])))

@@ -43,11 +43,11 @@ Scores = dict[tuple[str, str], dict[str, float]]  # dose and setting: accuracy o
 
 def scores_of(lines: Sequence[Line], group: str) -> Scores:
     """The score of each problem in percent, by dose and setting."""
-    found: Scores = defaultdict(dict)
+    scores: Scores = defaultdict(dict)
     for line in lines:
         target, dose, split = re.fullmatch(r"(.+?), (.+), (split \d+)", line["problem"]).groups()  # type: ignore[union-attr]
-        found[dose, line["setting"]][f"{target}, {split}"] = 100 * line[group]
-    return found
+        scores[dose, line["setting"]][f"{target}, {split}"] = 100 * line[group]
+    return scores
 
 
 def series(scores: Scores, panel: str, setting: str) -> list[dict[str, float]]:

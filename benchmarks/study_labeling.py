@@ -33,7 +33,7 @@ from justright.utils.files import write_text
 from justright.utils.types import UNLABELED
 
 KINDS = ("apart", "within", "known")
-WEIGHT = {"known": 0.6}  # of such a problem in the fit; that of others is 1
+WEIGHT = {"known": 0.6}  # of a problem in the fit, by kind; 1 for the others
 STRENGTH = 0.5  # of the ridge, as a multiple of the median of 1 / slope^2
 MOST_IMAGES = 2_500
 PACKAGE = np.array([IMAGES_PER_CLASS, KNOWN_SHARE, OFFSET])
@@ -42,7 +42,7 @@ Rows = tuple[np.ndarray, np.ndarray]  # labeled images, target
 
 
 def draw_apart(y: np.ndarray, source: str, seed: int) -> Rows:
-    """As the problems that confidence is fitted on."""
+    """The problems of `study_confidence.py`."""
     labeled, _, target, _, _ = draw(y, source, seed)
     return labeled, target
 
@@ -50,13 +50,13 @@ def draw_apart(y: np.ndarray, source: str, seed: int) -> Rows:
 def draw_within(y: np.ndarray, source: str, seed: int) -> Rows:
     """12 to 120 categories of 8 to 40 images; 25, 50 or 75 % known, with 30, 50 or 80 % of their images labeled."""
     rng = np.random.default_rng([seed, sum(map(ord, source)), 99])
-    most = int(y.max()) + 1
-    n = min(most, round(np.exp(rng.uniform(np.log(12), np.log(min(120, most) + 0.5)))))
+    n_classes = int(y.max()) + 1
+    n = min(n_classes, round(np.exp(rng.uniform(np.log(12), np.log(min(120, n_classes) + 0.5)))))
     per_class, share = round(np.exp(rng.uniform(np.log(8), np.log(40)))), float(rng.choice([0.5, 0.5, 0.3, 0.8]))
     is_uneven = rng.random() < 0.35
     n_known = max(4, round(float(rng.choice([0.5, 0.5, 0.5, 0.25, 0.75])) * n))
     labeled, target = [], []
-    for place, label in enumerate(rng.permutation(most)[:n]):
+    for place, label in enumerate(rng.permutation(n_classes)[:n]):
         rows = rng.permutation(np.flatnonzero(y == label))[:per_class]
         if is_uneven:
             rows = rows[: max(4, round(len(rows) * rng.uniform(0.2, 1)))]
@@ -71,9 +71,9 @@ def draw_within(y: np.ndarray, source: str, seed: int) -> Rows:
 def draw_known(y: np.ndarray, source: str, seed: int) -> Rows:
     """12 to 60 categories, nearly all of them known."""
     rng = np.random.default_rng([seed, len(source), 5])
-    most = int(y.max()) + 1
-    n = min(most, round(np.exp(rng.uniform(np.log(12), np.log(min(60, most) + 0.5)))))
-    chosen = rng.permutation(most)[:n]
+    n_classes = int(y.max()) + 1
+    n = min(n_classes, round(np.exp(rng.uniform(np.log(12), np.log(min(60, n_classes) + 0.5)))))
+    chosen = rng.permutation(n_classes)[:n]
     n_known = max(4, round(rng.choice([1.0, 0.9, 0.8]) * n))
     n_labeled, per_class = int(rng.integers(4, 17)), int(rng.integers(8, 25))
     return split_rows(y, chosen, n_known, n_labeled, per_class, bool(rng.random() < 0.4), rng)

@@ -38,10 +38,10 @@ class Variances(NamedTuple):
 
 def variances(lines: Sequence[Line], setting: str, baseline: str, group: str) -> Variances:
     """Analysis of variance with one random factor, the problem; a negative estimate counts as 0."""
-    value = {(line["problem"], line["setting"], line["seed"]): line.get(group) for line in lines}
+    scores = {(line["problem"], line["setting"], line["seed"]): line.get(group) for line in lines}
     of_problem: dict[str, list[float]] = {}
-    for (problem, name, seed), score in value.items():
-        against = value.get((problem, baseline, seed))
+    for (problem, name, seed), score in scores.items():
+        against = scores.get((problem, baseline, seed))
         if name == setting and score is not None and against is not None:
             of_problem.setdefault(problem, []).append(100 * (score - against))
     repeated = [differences for differences in of_problem.values() if len(differences) > 1]
@@ -66,13 +66,13 @@ def chance_of_equivalence(margin: float, error: float, n_problems: int) -> float
     return max(0.0, 2 * float(norm.cdf(margin / error - limit)) - 1)
 
 
-def needed(found: Variances, effect: float, n_seeds: int, wanted: float = 0.8) -> int | None:
+def needed(estimated: Variances, effect: float, n_seeds: int, wanted: float = 0.8) -> int | None:
     """The smallest number of problems with this power; None above 500."""
-    return next((n for n in range(3, 501) if power(effect, found.error(n, n_seeds), n) >= wanted), None)
+    return next((n for n in range(3, 501) if power(effect, estimated.error(n, n_seeds), n) >= wanted), None)
 
 
 def main() -> None:
-    """Print the variances, and for some numbers of problems and seeds what they can show."""
+    """Print the variances, the number of problems that is needed, and the power of the problems at hand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lines", type=Path)
     parser.add_argument("baseline")
@@ -85,14 +85,15 @@ def main() -> None:
     print("| setting | mean | sd between problems | sd between seeds | problems for 3 / 5 seeds | power, equivalence |")
     print("|---|---|---|---|---|---|")
     for setting in options.settings:
-        found = variances(lines, setting, options.baseline, options.group)
-        counts = " / ".join(str(needed(found, options.effect, n) or "> 500") for n in (3, 5))
-        error = found.error(found.n_problems, 3)
-        shown = power(options.effect, error, found.n_problems)
-        equal = chance_of_equivalence(options.effect, error, found.n_problems)
+        estimated = variances(lines, setting, options.baseline, options.group)
+        counts = " / ".join(str(needed(estimated, options.effect, n) or "> 500") for n in (3, 5))
+        error = estimated.error(estimated.n_problems, 3)
+        shown = power(options.effect, error, estimated.n_problems)
+        equal = chance_of_equivalence(options.effect, error, estimated.n_problems)
+        deviations = " | ".join(f"{math.sqrt(variance):.1f}" for variance in (estimated.between, estimated.within))
         print(
-            f"| {setting} | {found.mean:+.1f} | {math.sqrt(found.between):.1f} | {math.sqrt(found.within):.1f} "
-            f"| {counts} | {shown:.2f}, {equal:.2f} at {found.n_problems} problems x 3 seeds |"
+            f"| {setting} | {estimated.mean:+.1f} | {deviations} "
+            f"| {counts} | {shown:.2f}, {equal:.2f} at {estimated.n_problems} problems x 3 seeds |"
         )
 
 

@@ -39,8 +39,8 @@ def main() -> None:
     parser.add_argument("--checkpoint", type=Path)
     parser.add_argument("--img-size", type=int)
     options = parser.parse_args()
-    (described,) = [each for each in read_suite("cub").problems if each.name == "all labels"]
-    problem = problem_of(described, options.data)
+    (description,) = [each for each in read_suite("cub").problems if each.name == "all labels"]
+    problem = problem_of(description, options.data)
     backbone = load_backbone(options.backbone, options.checkpoint, img_size=options.img_size)
     with tempfile.TemporaryDirectory() as folder:
         pool = extract(problem.pool.images, backbone, Path(folder) / "pool.features")
@@ -59,7 +59,7 @@ def main() -> None:
         parts = [fitted[name].class_similarity_[source == each] for name in ("clip", "median, clip")]
         cells = [" / ".join(f"{value:.2f}" for value in np.quantile(part, [0.05, 0.5, 0.95])) for part in parts]
         print(f"| {each} | {(source == each).sum()} | {' | '.join(cells)} |")
-    print("\nMean weight by source; the paper means neither the nearest nor the farthest source to weigh most\n")
+    print("\nMean weight by source; in the paper neither the nearest nor the farthest source weighs most\n")
     print(f"| source | {' | '.join(fitted)} |\n|---|{'---|' * len(fitted)}")
     for each in dict.fromkeys(source.tolist()):
         means = [selector.class_weight_[source == each].mean() for selector in fitted.values()]

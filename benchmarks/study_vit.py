@@ -33,7 +33,7 @@ from justright.utils.seeding import generator
 BACKBONE, IMG_SIZE = "dinov2_vits14_reg", 168
 N_CLASSES = 20
 
-# The file, which of its class numbers to draw from (even, odd or all), images of each, and the purpose
+# the file, the class numbers to draw from (0: even, 1: odd, None: all), images of each class, and the purpose
 PROBLEMS = {
     "birds, even classes": ("cub200.zip", 0, 30, "choose"),
     "birds, odd classes": ("cub200.zip", 1, 15, "judge"),
@@ -113,7 +113,7 @@ def run_one(problem: Problem, settings: dict[str, Any], seed: int, backbone: Any
 
 
 def run_all(args: argparse.Namespace) -> None:
-    """Run what has no line yet."""
+    """Run whatever has no line yet."""
     lines = args.out / "runs.jsonl"
     args.out.mkdir(parents=True, exist_ok=True)
     done = {(line["problem"], line["setting"], line["seed"]) for line in read_lines(lines)}

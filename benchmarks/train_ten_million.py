@@ -36,7 +36,7 @@ LABELED_SHARE = 0.2
 
 
 class MadeUpReader(Reader):
-    """Files that nobody wrote; each has a version, as a file on a disk has."""
+    """Generated files, each with a version like that of a file on disk."""
 
     source = "made-up:"
 
@@ -51,7 +51,7 @@ class MadeUpReader(Reader):
 
 
 class MadeUpViews(Views):
-    """Noise around a pattern of each class, the same at every reading; the part of every image is that of `Views`."""
+    """A pattern for each class, changed a little for each image and view; the same at every reading."""
 
     def batch(self, rows: np.ndarray, views: np.ndarray) -> Any:
         parts = []
@@ -79,7 +79,7 @@ def tiny_backbone() -> Backbone:
 
 
 def peak_bytes() -> int:
-    """Of this process alone: what getrusage says, or less where that is the peak of the process that started it."""
+    """Peak memory of this process; getrusage alone may give that of the process that started it."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     status = Path("/proc/self/status")
     own = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
@@ -87,29 +87,29 @@ def peak_bytes() -> int:
 
 
 def train(n_images: int, n_steps: int, folder: Path, log: Any = print) -> float:
-    """Bytes that training added for each image at its peak, beyond table of images and features."""
+    """Bytes per image that training added at its peak, without the table of images and the features."""
 
-    def opened(backbone: Any, images: Any, root: Any, *, transform: Any, content_ids: Any, **_: Any) -> Views:
-        return MadeUpViews(backbone, images, transform, content_ids=content_ids)
+    def opened(backbone: Any, images: Any, root: Any, *, transform: Any, **_: Any) -> Views:
+        return MadeUpViews(backbone, images, transform)
 
     base.open_views = opened  # type: ignore[assignment]
     n_labeled = int(LABELED_SHARE * n_images)
-    train_small(folder)  # what libraries take at their first use is not counted
+    train_small(folder)  # memory that libraries allocate at their first use does not count
     split = Split(
         made_up_images(n_labeled, "own", N_CLASSES // 2), made_up_images(n_images - n_labeled, "target", None)
     )
     gc.collect()
     before, started = peak_bytes(), time.monotonic()
     weight = np.where(np.arange(n_labeled) % 3 == 0, 0.5, 1.0)
-    found = method(folder / "large", n_steps).fit(split, weight, weighting="resample")
-    found.predictions(split.unlabeled).save(folder / "predictions.parquet")
+    fitted = method(folder / "large", n_steps).fit(split, weight, weighting="resample")
+    fitted.predictions(split.unlabeled).save(folder / "predictions.parquet")
     after = peak_bytes()
-    features = 4 * found.features_.shape[1]
+    feature_bytes = 4 * fitted.features_.shape[1]
     added = (after - before) / n_images
     log(f"{n_images:,} images, {n_steps} steps, {time.monotonic() - started:.0f} s")
-    log(f"peak before {before / 1e6:,.0f} MB (table of images: {split_bytes(split) / n_images:.0f} bytes an image)")
-    log(f"peak after {after / 1e6:,.0f} MB: {added:.0f} bytes an image, {features} of them features")
-    return added - features
+    log(f"peak before {before / 1e6:,.0f} MB (table of images: {split_bytes(split) / n_images:.0f} bytes per image)")
+    log(f"peak after {after / 1e6:,.0f} MB: {added:.0f} bytes per image, {feature_bytes} of them features")
+    return added - feature_bytes
 
 
 def split_bytes(split: Split) -> int:
@@ -123,8 +123,8 @@ def method(folder: Path, n_steps: int) -> SimGCD:
 
 def train_small(folder: Path) -> None:
     split = Split(made_up_images(1000, "first", N_CLASSES // 2), made_up_images(1000, "other", None))
-    found = method(folder / "small", 2).fit(split)
-    found.predictions(split.unlabeled).save(folder / "small.parquet")
+    fitted = method(folder / "small", 2).fit(split)
+    fitted.predictions(split.unlabeled).save(folder / "small.parquet")
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
+from measuring import load
 from PIL import Image
 
 from justright import glyph_set
@@ -75,8 +76,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="a folder with cub200.zip and pets37.zip")
     parser.add_argument("--backbone", default="efficientnet_lite0")
-    parser.add_argument("--epochs", type=int, help="fewer than the scale has")
-    parser.add_argument("--share", type=float, default=1.0, help="of all images, for a look on a busy machine")
+    parser.add_argument("--epochs", type=int, help="instead of those of the scale")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the images to use")
     options = parser.parse_args()
     n_images = {part: max(1, round(options.share * n)) for part, n in N_IMAGES.items()}
     with tempfile.TemporaryDirectory() as temporary:
@@ -84,23 +85,22 @@ def main() -> None:
         if options.data is not None and (options.data / "cub200.zip").exists():
             from_zips(options.data, folder, n_images)
         else:
-            print("no photos are here: drawn characters take their place")
+            print("no photos found: using drawn characters")
             from_glyphs(folder, n_images)
         sources = [word for part in ("labeled", "pool") for word in (f"--{part}", str(folder / part))]
         command = [sys.executable, "-m", "justright", "discover", *sources, "--target", str(folder / "photos")]
         command += ["--scale", "small", "--backbone", options.backbone, "--device", "cpu", "--no-report", "--verbose"]
-        command += ["--k", str(N_KNOWN + N_NEW)] if options.share < 1 else []  # few images are too few to count
+        command += ["--k", str(N_KNOWN + N_NEW)] if options.share < 1 else []  # too few images to estimate K
         command += ["--epochs", str(options.epochs)] if options.epochs else []
         environment = os.environ | {"JUSTRIGHT_HOME": str(folder / "home")}
         started = time.perf_counter()
         subprocess.run([*command, "--out", str(folder / "run")], env=environment, check=True)
-        whole, used = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+        wall, used = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
         about = json.loads((folder / "run" / "run.json").read_text(encoding="utf-8"))
-    processor = used.ru_utime + used.ru_stime
     print(", ".join(f"{stage} {seconds:.0f} s" for stage, seconds in about["seconds"].items()))
-    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    n_cores = len(os.sched_getaffinity(0))
     print(
-        f"{whole:.0f} s by the clock, {processor:.0f} s of processors, {n_cores} cores, load {os.getloadavg()[0]:.1f}; "
+        f"{wall:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU, {n_cores} cores, {load()}; "
         f"goal: at most {GOAL:.0f} s on two idle cores"
     )
 

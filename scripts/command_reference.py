@@ -25,13 +25,13 @@ def on_page_markdown(markdown: str, page, **_) -> str:
 
 
 def _command(context: click.Context, level: int) -> Iterator[str]:
-    """The section of a command, then those of its own commands."""
+    """The section of a command, then those of its subcommands."""
     command = context.command
     if context.parent is not None:
         yield f"{'#' * level} {context.command_path}\n"
-    yield _written(context, command.format_usage)
+    yield _help_text(context, command.format_usage)
     yield from _description(command.help or "")
-    yield _written(context, command.format_options)
+    yield _help_text(context, command.format_options)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             below = command.get_command(context, name)
@@ -39,13 +39,13 @@ def _command(context: click.Context, level: int) -> Iterator[str]:
 
 
 def _description(text: str) -> Iterator[str]:
-    """Paragraphs as text; those that click leaves as they are, after a line with \\b, as code."""
+    """Paragraphs as text. Those after a line with \\b, which click leaves as they are, as code."""
     for paragraph in inspect.cleandoc(text).split("\n\n"):
         is_verbatim = paragraph.startswith("\b")
         yield _code(paragraph.removeprefix("\b\n")) if is_verbatim else paragraph + "\n"
 
 
-def _written(context: click.Context, write: Callable[[click.Context, click.HelpFormatter], None]) -> str:
+def _help_text(context: click.Context, write: Callable[[click.Context, click.HelpFormatter], None]) -> str:
     """A part of the help, as click formats it."""
     formatter = context.make_formatter()
     write(context, formatter)

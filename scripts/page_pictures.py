@@ -40,9 +40,9 @@ ABOUT = """\
 
 @contextmanager
 def served(run: Path) -> Iterator[str]:
-    """The address of the review page of a run, as long as it is looked at."""
-    words = [sys.executable, "-m", "justright", "review", run, "--port", "0", "--quiet", "--reviewer", "anna"]
-    with subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, text=True) as server:
+    """Serve the review page of a run; its address."""
+    command = [sys.executable, "-m", "justright", "review", run, "--port", "0", "--quiet", "--reviewer", "anna"]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
             yield server.stdout.readline().strip()
@@ -51,7 +51,7 @@ def served(run: Path) -> Iterator[str]:
 
 
 def save(page: Page, path: Path, is_whole: bool) -> None:
-    """What the window shows, or the whole page, as a PNG with a palette."""
+    """Save the visible part or the whole page as a PNG with a palette."""
     picture = Image.open(io.BytesIO(page.screenshot(full_page=is_whole))).convert("RGB")
     picture.quantize(N_COLORS, method=Image.Quantize.MEDIANCUT).save(path, optimize=True)
     n_bytes = path.stat().st_size
@@ -59,7 +59,7 @@ def save(page: Page, path: Path, is_whole: bool) -> None:
 
 
 def take(browser: Browser, folder: Path, out: Path, look: str, is_all: bool) -> None:
-    """Report and review of the first run, and the comparison, in a window of this look."""
+    """Take the pictures of report, review and comparison in one look."""
     (width, height), scheme = LOOKS[look]
     run = folder / "runs" / "own-labels"
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
@@ -72,7 +72,7 @@ def take(browser: Browser, folder: Path, out: Path, look: str, is_all: bool) -> 
             save(page, out / f"review-list{look}.png", is_all)
         page.locator("#clusters .row").nth(1).click()
         page.locator("#grid .tile img").nth(10).wait_for()
-        while not page.evaluate(SHOWN):  # the page forbids what wait_for_function would evaluate in it
+        while not page.evaluate(SHOWN):  # the content security policy forbids wait_for_function
             page.wait_for_timeout(200)
         save(page, out / f"review{look}.png", is_all)
     if is_all:
@@ -82,12 +82,12 @@ def take(browser: Browser, folder: Path, out: Path, look: str, is_all: bool) -> 
 
 
 def main(out: Path, folder: Path, is_all: bool) -> None:
-    """Run the demo, open its pages and write what can be seen."""
+    """Run the demo, open its pages and save the pictures."""
     subprocess.run([sys.executable, "-m", "justright", "demo", "--photos", "--out", str(folder)], check=True)
     out.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        found = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        chromium = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for look in LOOKS if is_all else [""]:
             take(browser, folder, out, look, is_all)
         browser.close()
@@ -99,6 +99,6 @@ if __name__ == "__main__":
     parser.add_argument("out", type=Path, help="folder for the pictures")
     parser.add_argument("--runs", type=Path, help="folder for the demo, if its runs are to be kept")
     parser.add_argument("--all", action="store_true", dest="is_all", help="every page in every look, whole")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with TemporaryDirectory() as temporary:
-        main(asked.out, asked.runs or Path(temporary), asked.is_all)
+        main(options.out, options.runs or Path(temporary), options.is_all)

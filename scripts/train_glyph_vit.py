@@ -1,8 +1,8 @@
-"""Train the embedded backbone on glyphs alone, without labels: python scripts/train_glyph_vit.py
+"""Train the embedded backbone on drawn characters, without labels: python scripts/train_glyph_vit.py
 
 Two random views of each drawn image are pulled together and away from the other images of the batch (the loss of
 Eq. 1, symmetric). Labels are never read: the characters of `TRAINED_ON` are drawn, and the loss sees pixels.
-Interrupted, it goes on from the last checkpoint. About ten minutes on two cores.
+An interrupted training resumes from the last checkpoint. About ten minutes on two cores.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from justright.utils.seeding import generator
 
 OUT = Path("src/justright/features/glyph_vit.safetensors")
 TEMPERATURE = 0.2
-PATCH_DROP = 0.2  # of a view's patches, left out at random: occlusion as an augmentation
+PATCH_DROP = 0.2  # share of the patches of a view that are left out at random, as occlusion
 
 
 def vit(**more: float) -> nn.Module:
@@ -35,7 +35,7 @@ def vit(**more: float) -> nn.Module:
 
 
 def draw_images(per_class: int, seed: int, work: Path) -> np.ndarray:
-    """The training images, `per_class` of every character of the training scripts; drawn once and kept."""
+    """The training images, `per_class` of every character of the training scripts; drawn once and stored."""
     file = work / f"images-{seed}-{per_class}.npy"
     if not file.exists():
         labels = np.repeat([glyph.label for glyph in classes_of(*TRAINED_ON)], per_class)
@@ -46,14 +46,14 @@ def draw_images(per_class: int, seed: int, work: Path) -> np.ndarray:
     return np.load(file, mmap_mode="r")
 
 
-def pick(images: np.ndarray, step: int, size: int, seed: int) -> Tensor:
-    """The images of one step; labels play no part."""
+def batch_of(images: np.ndarray, step: int, size: int, seed: int) -> Tensor:
+    """The images of one step, drawn at random."""
     rows = generator(seed, "train", step).choice(len(images), size, replace=False)
     return torch.from_numpy(images[np.sort(rows)]).permute(0, 3, 1, 2).float() / 255
 
 
 def view(images: Tensor, rng: torch.Generator) -> Tensor:
-    """A random view: turned, sheared, scaled, moved, with other colors and with noise; normalized."""
+    """A random view, normalized: rotated, sheared, scaled, moved, with other colors and noise."""
     n = len(images)
 
     def uniform(low: float, high: float, *shape: int) -> Tensor:
@@ -66,7 +66,7 @@ def view(images: Tensor, rng: torch.Generator) -> Tensor:
     grid = nn.functional.affine_grid(
         torch.cat([rows, uniform(-0.2, 0.2, 2, 1)], 2), list(images.shape), align_corners=False
     )
-    # outside of the image there is paper, not a mirror image of the ink
+    # outside of the image is the color of the paper
     paper = images.flatten(2).median(dim=2).values[:, :, None, None]
     moved = nn.functional.grid_sample(images - paper, grid, align_corners=False) + paper
     colored = (moved - 0.5) * uniform(0.7, 1.3, 3, 1, 1) + 0.5 + uniform(-0.1, 0.1, 3, 1, 1)
@@ -83,7 +83,7 @@ def info_nce(z1: Tensor, z2: Tensor) -> Tensor:
 
 
 def train(images: np.ndarray, steps: int, batch: int, rate: float, seed: int, work: Path) -> nn.Module:
-    """Run the loop; `work` keeps the state to go on from."""
+    """Train the network; `work` has the checkpoint."""
     torch.manual_seed(seed)
     model, dim = vit(patch_drop_rate=PATCH_DROP), ARCHITECTURE["embed_dim"]
     head = nn.Sequential(nn.Linear(dim, 512), nn.BatchNorm1d(512), nn.GELU(), nn.Linear(512, 128))
@@ -97,15 +97,15 @@ def train(images: np.ndarray, steps: int, batch: int, rate: float, seed: int, wo
         both.load_state_dict(saved["both"])
         optimizer.load_state_dict(saved["optimizer"])
         first = saved["step"]
-        print(f"going on from step {first}")
+        print(f"resumed at step {first}")
     started = time.time()
     for step in range(first, steps):
         warm = min(1.0, (step + 1) / 100)
         for group in optimizer.param_groups:
             group["lr"] = rate * warm * (0.01 + 0.99 * (1 + math.cos(math.pi * step / steps)) / 2)
-        chosen = pick(images, step, batch, seed)
+        chosen = batch_of(images, step, batch, seed)
         rng = torch.Generator().manual_seed(seed * 1_000_003 + step)
-        torch.manual_seed(seed * 1_000_003 + step)  # which patches are left out
+        torch.manual_seed(seed * 1_000_003 + step)  # for the patches that are left out
         z1, z2 = head(model(torch.cat([view(chosen, rng), view(chosen, rng)]))).chunk(2)
         loss = info_nce(z1, z2)
         optimizer.zero_grad()
@@ -113,14 +113,16 @@ def train(images: np.ndarray, steps: int, batch: int, rate: float, seed: int, wo
         nn.utils.clip_grad_norm_(both.parameters(), 1.0)
         optimizer.step()
         if (step + 1) % 25 == 0:
-            each = (time.time() - started) / (step + 1 - first)
-            left = each * (steps - step - 1) / 60
-            said = f"loss {loss.item():.3f}  {each:.2f} s a step, {left:.0f} min left"
-            print(f"step {step + 1}/{steps}  {said}", flush=True)
+            seconds = (time.time() - started) / (step + 1 - first)
+            left = seconds * (steps - step - 1) / 60
+            print(
+                f"step {step + 1}/{steps}  loss {loss.item():.3f}  {seconds:.2f} s per step, {left:.0f} min left",
+                flush=True,
+            )
         if (step + 1) % 100 == 0:
-            now = {"both": both.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
+            state_now = {"both": both.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
             with replacing(state) as temporary:
-                torch.save(now, temporary)
+                torch.save(state_now, temporary)
     return model
 
 
@@ -141,7 +143,7 @@ def main() -> None:
     images = draw_images(options.per_class, options.seed, options.work)
     model = train(images, options.steps, options.batch, options.rate, options.seed, options.work)
     names = [glyph.name for glyph in GLYPH_CLASSES if glyph.script in TRAINED_ON]
-    # half precision: half the size, and far more digits than the features need
+    # half precision takes half the space, and the features need no more digits
     tensors = {name: t.half() if t.is_floating_point() else t for name, t in model.state_dict().items()}
     with replacing(options.out) as temporary:
         save_file(tensors, temporary, metadata={"trained_on": json.dumps(names), "steps": str(options.steps)})

@@ -29,6 +29,7 @@ from justright.runs.request import (
     number_of_categories,
     resolve_backbone,
     resolve_device,
+    resolve_method,
     with_published_settings,
 )
 from justright.runs.request_checks import check_problem, check_request
@@ -64,7 +65,7 @@ def discover(
         out: folder of the run; without it a temporary folder that is not deleted.
         features: known features of these images, so that no network runs: stores that `justright extract` wrote for
             this backbone; or arrays and .npy files of any network, with one row for each image of labeled, then of
-            pool, then of target. On the latter only the heads of a method are trained.
+            pool, then of target. On the latter only the heads of a method can be trained.
         progress: show progress bars.
         options: those of `justright.runs.options.Options`; `help` lists them.
     """
@@ -94,8 +95,8 @@ def discover_features(
 ) -> Result:
     """Discover categories among features that were computed elsewhere, such as those of CLIP or DINO.
 
-    The heads of a method are trained on the vectors. Everything else is as in `discover`, which also takes features
-    and in addition shows the images that they belong to.
+    Nothing is trained unless `method` names a trained one, whose heads then learn on the vectors. Everything else is
+    as in `discover`, which also takes features and in addition shows the images that they belong to.
 
     Parameters:
         target: one row of numbers for each unlabeled image.
@@ -134,6 +135,7 @@ def run_discovery(
     backbone: str = AUTO,
     checkpoint: str | Path | None = None,
     device: str = AUTO,
+    method: str = AUTO,
     truth: str | Path | None = None,
     target_has_labels: bool = False,
     max_per_class: int | None = None,
@@ -171,11 +173,13 @@ def run_discovery(
     is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun started
     sources = {"pool": [], "labeled": [], "target": ""} | dict(request or {})
     with ExitStack() as stack:
+        stack.enter_context(use(tensorboard=tensorboard))
         if not is_first:
             stack.enter_context(use(progress=silent, message=lambda message: None))
         device = resolve_device(device, previous.get("device", ""))
         spec = make_spec(
             device=device,
+            method=method,
             backbone=backbone,
             checkpoint=optional_path(checkpoint),
             weights=optional_path(weights),
@@ -183,7 +187,7 @@ def run_discovery(
             n_target=number_of_categories(k),
             **options,
         )
-        check_request(spec, tensorboard)
+        check_request(spec)
         if is_first:
             stack.enter_context(owned(out))
         processes = stack.enter_context(joined_processes(device))
@@ -195,6 +199,8 @@ def run_discovery(
         if not has_vectors(target):
             name, why = resolve_backbone(backbone, device, spec.checkpoint, previous.get("backbone", ""))
         spec = replace(spec, backbone=name)
+        if method == AUTO and not tensorboard:
+            spec = resolve_method(spec, bool(pool), has_vectors(target), previous.get("method", ""))
         problem = make_problem(pool, own, target, target_has_labels, max_per_class)
         check_problem(problem, spec, out, truth, max_bad)
         network = network_of(target, name, spec.checkpoint, device, spec.img_size)
@@ -221,7 +227,6 @@ def run_discovery(
                 "copies left out": copies.n_left_out,
                 "command": current().command,
             },
-            tensorboard=tensorboard,
             truth=truth,
             left_out=left_out + copies_left_out(all_labeled, problem.pool.images),
             max_bad=max_bad,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.forked import Ended
-from benchmarks.soak import AGAIN, IDENTICAL, REFUSED, TROUBLES, WRONG, Judged, Soak, soak, tally
+from benchmarks.soak import IDENTICAL, RECOMPUTED, REFUSED, TROUBLES, WRONG, Judged, Soak, soak, tally
 from benchmarks.soak_damage import DAMAGES, damage
 from benchmarks.soak_stages import Stage, stages
 from tests.forked_programs import Program
@@ -84,7 +84,7 @@ def test_silent_difference_is_wrong_and_reproducible(rounds, capsys):
     assert soak(made, [3]) == 1
     output = capsys.readouterr().out
     assert "WRONG in round 3, fake, JSON, " in output
-    assert "another out.json, without a word" in output
+    assert "a different out.json without a warning" in output
     assert "python -m benchmarks.soak --seed 0 --round 3" in output
     assert soak(rounds(right, "damage")[0], [3]) == 0
 
@@ -100,7 +100,7 @@ def test_silent_difference_is_wrong_and_reproducible(rounds, capsys):
         (refusing("Error: in.json is damaged"), "kill, then damage", REFUSED),
         (refusing("Error: something is damaged"), "damage", WRONG),
         (refusing("Traceback: in.json"), "damage", WRONG),
-        (lambda folder: right(folder, "in.json is damaged; it is recomputed"), "damage", AGAIN),
+        (lambda folder: right(folder, "in.json is damaged; it is recomputed"), "damage", RECOMPUTED),
         (lambda folder: Ended(-11, "", ""), "damage", WRONG),
         (lambda folder: Ended(-7, "", ""), "full disk", WRONG),
         (lambda folder: Ended(1, "", "Error: no idea"), "full disk", WRONG),
@@ -148,9 +148,9 @@ def test_first_rounds_damage_blocks_of_features_and_views():
 
 def test_tally_counts_by_stage_and_trouble():
     output = tally(
-        [Judged("bank", "kill", IDENTICAL), Judged("bank", "full disk", WRONG), Judged("train", "kill", AGAIN)]
+        [Judged("bank", "kill", IDENTICAL), Judged("bank", "full disk", WRONG), Judged("train", "kill", RECOMPUTED)]
     )
     assert re.search(r"^bank +1 +0 +0 +1$", output, re.M)
     assert re.search(r"^kill +1 +0 +1 +0$", output, re.M)
-    assert output.endswith("1 identical, 0 refused by name, 1 made again loudly, 1 WRONG")
+    assert output.endswith("1 identical, 0 refused by name, 1 recomputed, warned, 1 WRONG")
     assert len(TROUBLES) == 4

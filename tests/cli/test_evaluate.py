@@ -5,9 +5,8 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from tests.cli.conftest import invoke
 
-from justright.cli import main
 from justright.evaluation import Scores, estimate_accuracy, evaluate
 
 
@@ -25,7 +24,7 @@ def files(tmp_path):
 
 
 def run(*arguments: object):
-    return CliRunner().invoke(main, ["evaluate", *map(str, arguments)])
+    return invoke(["evaluate", *arguments], exit_code=None)
 
 
 def test_prints_scores_and_a_table_of_errors(files):
@@ -67,13 +66,11 @@ def test_user_errors_show_one_message(files, tmp_path):
     done = run(predictions, "--truth", short)
     assert done.exit_code == 1
     assert "199 of 200 images" in done.output
-    assert "Traceback" not in done.output
 
 
 def test_images_with_given_labels_are_not_scored(tmp_path):
     (tmp_path / "p.csv").write_text("path,category,source\na,cat,given\nb,cat,predicted\nc,new-001,predicted\n")
     (tmp_path / "t.csv").write_text("path,class_name,is_old\na,dog,1\nb,cat,1\nc,emu,0\n")
-    done = CliRunner().invoke(main, ["evaluate", str(tmp_path / "p.csv"), "--truth", str(tmp_path / "t.csv")])
-    assert done.exit_code == 0, done.output
+    done = invoke(["evaluate", str(tmp_path / "p.csv"), "--truth", str(tmp_path / "t.csv")])
     assert "1 images were labeled before the run" in done.stderr
     assert "All 100.0" in done.output

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
+from tests.cli.conftest import invoke
 from tests.made_runs import make_run
 
-from justright.cli import main
 from justright.review.formats import FORMATS
 from justright.review.open_review import OpenReview
 from justright.runs.run_folder import RunFolder
@@ -22,7 +21,7 @@ def run(tmp_path_factory):
 
 
 def call(*words):
-    return CliRunner().invoke(main, [*map(str, words)])
+    return invoke(words, exit_code=None)
 
 
 def test_help_lists_every_format():

@@ -7,10 +7,9 @@ import json
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
 from safetensors.torch import save_file
+from tests.cli.conftest import invoke
 
-from justright.cli import main
 from justright.features import automatic
 from justright.features.cache import Section
 from justright.features.choices import BACKBONES
@@ -36,12 +35,8 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture
 def call(checkpoint):
     def call(*words, backbone=BACKBONE, exit_code=0):
-        words = [str(word) for word in words]
-        if words[0] == "extract":
-            words += ["--backbone", backbone, "--checkpoint", str(checkpoint), "--batch-size", "2"]
-        result = CliRunner().invoke(main, words)
-        assert result.exit_code == exit_code, result.output
-        return result.output
+        options = ("--backbone", backbone, "--checkpoint", checkpoint, "--batch-size", 2)
+        return invoke([*words, *options], exit_code).output
 
     return call
 
@@ -90,17 +85,21 @@ def test_user_errors_show_one_message(call, make_tree, tmp_path, words, message)
     text = call("extract", *words, "--out", tmp_path / "t", exit_code=1)
     assert text.startswith("Error: ")
     assert message in text
-    assert "Traceback" not in text
 
 
 def test_extract_chooses_a_backbone_and_a_started_store_keeps_it(make_tree, tmp_path, monkeypatch):
     photos, out = make_tree({"cats": 3}), str(tmp_path / "t")
     for name in ("glyph_vit", "dinov2_vitb14"):
         monkeypatch.setattr(automatic, "choose_backbone", lambda _, name=name: automatic.Choice(name, "told so"))
-        done = CliRunner().invoke(main, ["extract", str(photos), "--out", out])
-        assert done.exit_code == 0, done.output
+        done = invoke(["extract", str(photos), "--out", out])
         assert FeatureTable.open(out).header.backbone["name"] == "glyph_vit"
     assert "Network: glyph_vit (as before)." in done.output
+
+
+def test_own_features_in_the_place_of_the_output_raise(call, make_tree, tmp_path):
+    FeatureTable.of(np.ones((3, 4), np.float32)).write(tmp_path / "clip.features")
+    text = call("extract", make_tree({"cats": 1}), "--out", tmp_path / "clip.features", exit_code=1)
+    assert "holds other features" in text
 
 
 def test_unknown_backbone_raises(call, make_tree, tmp_path):

@@ -24,8 +24,7 @@ def own_home(tmp_path, monkeypatch):
 
 
 def planned(*words):
-    done = invoke(["plan", "--rates", str(RATES), "--backbone", "glyph_vit", *words])
-    return done.stdout
+    return invoke(["plan", "--rates", RATES, "--backbone", "glyph_vit", *words]).stdout
 
 
 def test_sources_are_counted(split):
@@ -38,16 +37,8 @@ def test_sources_are_counted(split):
 
 def test_text_output_has_a_table_and_cheaper_options():
     message = planned("--target", "1_000_000", "--labeled", "1000", "--classes", "10", "--set", "views=4")
-    for word in (
-        "extract",
-        "estimate",
-        "views",
-        "train",
-        "of memory",
-        "steps of training",
-        "1,000,000 images",
-        "--set views=2",
-    ):
+    stages = ("extract", "estimate", "views", "train")
+    for word in (*stages, "of memory", "steps of training", "1,000,000 images", "--set views=2"):
         assert word in message
     assert "Rates: " in message
 
@@ -102,13 +93,23 @@ def test_plan_and_discover_estimate_the_same_steps(split, tmp_path, monkeypatch)
         steps.append(plan.steps())
         return ""
 
+    labeled, target = (str(split / "split" / f"{part}.parquet") for part in ("labeled", "target"))
     options = [
         "--labeled",
-        str(split / "split" / "labeled.parquet"),
+        labeled,
         "--target",
-        str(split / "split" / "target.parquet"),
+        target,
+        "--backbone",
+        "glyph_vit",
+        "--k",
+        "22",
+        "--epochs",
+        "1",
+        "--set",
+        "heads_first=7",
+        "--seeds",
+        "2",
     ]
-    options += ["--backbone", "glyph_vit", "--k", "22", "--epochs", "1", "--set", "heads_first=7", "--seeds", "2"]
     options += ["--held-out", "0.3", "--set", "batch_size=16", "--set", "views=2", "--device", "cpu"]
     monkeypatch.setattr(CostPlan, "message", keep_steps)
     invoke(["discover", *options, "--out", str(tmp_path / "run"), "--no-report"])
@@ -118,12 +119,10 @@ def test_plan_and_discover_estimate_the_same_steps(split, tmp_path, monkeypatch)
 
 
 def test_several_processes_share_only_the_training():
-    one, four = (
-        {
-            stage["name"]: stage["seconds"]
-            for stage in json.loads(planned("--target", "10000", "--json", *words))["stages"]
-        }
-        for words in ([], ["--devices", "4"])
-    )
+    def seconds(*words):
+        stages = json.loads(planned("--target", "10000", "--json", *words))["stages"]
+        return {stage["name"]: stage["seconds"] for stage in stages}
+
+    one, four = seconds(), seconds("--devices", "4")
     assert four["train"] == pytest.approx(one["train"] / 4, rel=0.05), "all but k-means"
     assert {name for name in one if one[name] != four[name]} == {"train"}

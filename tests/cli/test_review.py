@@ -8,10 +8,9 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from tests.cli.conftest import invoke
 from tests.made_runs import make_run
 
-from justright.cli import main
 from justright.data import open_images
 from justright.review.actions import Keep, Request
 from justright.review.open_review import OpenReview
@@ -25,8 +24,8 @@ def run(tmp_path_factory) -> Path:
     return path
 
 
-def invoke(*arguments):
-    return CliRunner().invoke(main, ["review", *map(str, arguments)])
+def call(*arguments):
+    return invoke(["review", *arguments], exit_code=None)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,7 @@ def invoke(*arguments):
     ],
 )
 def test_labels_are_exported_without_a_server(run, tmp_path, name, form, written):
-    result = invoke(run, "--export", tmp_path / name, *(["--as", form] if form else []), "--json")
+    result = call(run, "--export", tmp_path / name, *(["--as", form] if form else []), "--json")
     assert result.exit_code == 0, result.output
     message = json.loads(result.output)
     assert message["as"] == written
@@ -48,13 +47,13 @@ def test_labels_are_exported_without_a_server(run, tmp_path, name, form, written
 
 
 def test_labeled_set_takes_a_name(run, tmp_path):
-    assert invoke(run, "--export", tmp_path / "l.parquet", "--as", "labeled", "--name", "mine").exit_code == 0
+    assert call(run, "--export", tmp_path / "l.parquet", "--as", "labeled", "--name", "mine").exit_code == 0
     assert open_images(tmp_path / "l.parquet").datasets == ["mine"]
 
 
 def test_export_does_not_change_the_run(run, tmp_path):
     before = sorted(run.rglob("*"))
-    assert invoke(run, "--export", tmp_path / "a.csv").exit_code == 0
+    assert call(run, "--export", tmp_path / "a.csv").exit_code == 0
     assert sorted(run.rglob("*")) == before
 
 
@@ -72,13 +71,13 @@ def test_export_does_not_change_the_run(run, tmp_path):
     ],
 )
 def test_invalid_options_are_explained(run, arguments, message):
-    result = invoke(run, *arguments)
+    result = call(run, *arguments)
     assert result.exit_code != 0
     assert message in result.output
 
 
 def test_folder_without_a_run_raises(tmp_path):
-    assert "does not hold a run" in invoke(tmp_path).output
+    assert "does not hold a run" in call(tmp_path).output
 
 
 def test_server_prints_its_address_and_stops_cleanly(run):

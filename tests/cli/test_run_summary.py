@@ -17,14 +17,8 @@ from justright.runs.run_folder import RunFolder
 @pytest.fixture
 def run(tmp_path) -> RunFolder:
     made = make_run(tmp_path / "run", per_class=8)
-    about = dict(made.about) | {
-        "n_target": 24,
-        "notes": ["one note"],
-        "calibrated_on": "9 images",
-        "pool_role": "guide",
-    }
-    about["request"] = {"copies left out": 2}
-    made.save_about(about)
+    about = {"n_target": 24, "notes": ["one note"], "calibrated_on": "9 images", "pool_role": "guide"}
+    made.save_about(dict(made.about) | about | {"request": {"copies left out": 2}})
     return RunFolder.open(made.path)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from tests.cli.conftest import invoke
 from tests.forked_programs import Program
 
 from justright.cli import main
@@ -285,8 +286,7 @@ def test_stores_are_read_from_an_address(call, stores, tmp_path, monkeypatch):
         FeatureTable.open(stores / name).write(f"{there}/{name}")
     words = [*map(str, BINS), "--stability", "2", "--diagnose", f"{there}/birds", "--draws", "2", "--json"]
     here = json.loads(call(*words[:-5], "--json", pools=("birds",)).stdout)
-    done = CliRunner().invoke(main, ["select", f"{there}/birds", "--target", f"{there}/target", *words])
-    assert done.exit_code == 0, done.output
+    done = invoke(["select", f"{there}/birds", "--target", f"{there}/target", *words])
     result = json.loads(done.stdout)
     assert result["request"]["pool"] == f"{there}/birds"
     assert result["classes"] == here["classes"]

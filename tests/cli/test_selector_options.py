@@ -8,11 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from justright.cli.selector_options import (
-    SelectorCommand,
-    make_selector,
-    selector_options,
-)
+from justright.cli.selector_options import SelectorCommand, make_selector, selector_options
 from justright.runs.request import checked_params
 from justright.runs.spec import AUTO
 from justright.selection import SELECTORS, BetaSelector, BinsSelector, UniformSelector

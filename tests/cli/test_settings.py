@@ -6,18 +6,16 @@ import json
 from dataclasses import fields
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from tests.cli.conftest import invoke
 from tests.contributing_examples import example
 
-from justright.cli import main
 from justright.cli.common import read_settings
 from justright.discovery.methods import METHODS
 
 
 def call(*words: str) -> Result:
-    done = CliRunner().invoke(main, ["settings", *words])
-    assert done.exit_code == 0, done.output
-    return done
+    return invoke(["settings", *words])
 
 
 def listed(*words: str) -> dict[str, dict[str, object]]:

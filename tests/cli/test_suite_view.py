@@ -5,20 +5,18 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from tests.cli.conftest import invoke
 
 from justright.benchmark.claims import OUTCOMES
 from justright.benchmark.results import append_result, fingerprint
 from justright.benchmark.suite import read_suite
-from justright.cli import main
 
 
 @pytest.fixture
 def counted(tmp_path):
     """Results of Tab. A9, which needs no run."""
     words = ["benchmark", "run", "taba9", "--profile", "glyphs", "--out", str(tmp_path / "out"), "--json"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
+    invoke(words)
     return tmp_path
 
 
@@ -28,8 +26,7 @@ def counted(tmp_path):
 def test_paper_table_is_written_in_every_format(counted, ending, part):
     to = counted / f"table.{ending}"
     words = ["benchmark", "show", "taba9", "--profile", "glyphs", "--out", str(counted / "out"), "--to", str(to)]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
+    done = invoke(words)
     assert "cub (here: armenian)" in done.stdout
     assert part in to.read_text()
 
@@ -46,7 +43,7 @@ def test_invalid_formats_profiles_and_parts_raise(counted):
         (["run", "fig3", "--role", "guide", "--only", "georgian"], "no problem 'georgian'"),
     ):
         out = [] if words == ["show", "selection"] else ["--out", str(counted / "out")]
-        done = CliRunner().invoke(main, ["benchmark", *words, *out])
+        done = invoke(["benchmark", *words, *out], exit_code=None)
         assert done.exit_code != 0
         assert message in done.output
 
@@ -55,7 +52,7 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results" / "paper-glyphs"
 
 
 def shown(*words):
-    return CliRunner().invoke(main, ["benchmark", "show", *words])
+    return invoke(["benchmark", "show", *words], exit_code=None)
 
 
 def test_show_uses_the_profile_with_results(tmp_path):

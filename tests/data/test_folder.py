@@ -50,11 +50,6 @@ def test_file_name_that_is_not_utf8_is_reported(make_tree):
         open_folder(root)
 
 
-def write(path, text):
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def zipped(tmp_path, members):
     archive = tmp_path / "set.zip"
     with zipfile.ZipFile(archive, "w") as opened:
@@ -152,8 +147,8 @@ def test_contact_sheet_fills_rows_from_the_left():
     sheet = contact_sheet([red, blue, red], columns=2, gap=1)
     assert sheet.size == (13, 9)
     assert [sheet.getpixel(at) for at in ((0, 0), (7, 0), (0, 5), (7, 5))] == [
-        (255, 0, 0),
-        (0, 0, 255),
-        (255, 0, 0),
-        (255, 255, 255),
+        (255, 0, 0, 255),
+        (0, 0, 255, 255),
+        (255, 0, 0, 255),
+        (255, 255, 255, 0),
     ]

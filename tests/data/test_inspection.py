@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import struct
 import threading
 import warnings
 import zipfile
-import zlib
 
 import numpy as np
 import pytest
 from PIL import Image
-from tests.data.drawn_files import drawing, file_of, put
+from tests.data.drawn_files import bomb, drawing, file_of, put
 from tests.lost_workers import FAR_ENGINES, deadly
 
 from justright.data.audit import audit, inspect_images
@@ -22,17 +20,6 @@ from justright.data.opening import open_images
 from justright.data.quarantine import BadKind
 from justright.utils.context import use
 from justright.utils.parallel import ENGINES
-
-
-def bomb(side: int) -> bytes:
-    """A PNG of a few bytes whose header promises gigapixels."""
-
-    def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
-
 
 WHOLE = drawing(0)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 import torch
 from tests.conftest import picture
+from tests.data.drawn_files import file_of
 
 from justright.data import from_dataset, open_images
 from justright.utils.errors import DataError
@@ -50,12 +49,8 @@ class HuggingFace:
         if isinstance(key, str):
             assert key == "species", "reading the labels must not decode the images"
             return [1, 0]
-        buffer = io.BytesIO()
-        picture(key).save(buffer, "PNG")
-        return {
-            "photo": {"bytes": buffer.getvalue(), "path": None} if self.encode else picture(key),
-            "species": 1 - key,
-        }
+        photo = {"bytes": file_of(picture(key)), "path": None} if self.encode else picture(key)
+        return {"photo": photo, "species": 1 - key}
 
 
 class ImageFolderLike:

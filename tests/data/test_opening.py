@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import pickle
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 from tests.conftest import picture
+from tests.data.drawn_files import file_of
 
 from justright.data import ImageSet, open_images
 from justright.data.folder import unrecognized
@@ -296,7 +296,7 @@ def test_unusable_data_sets_are_rejected():
         lambda: Birds(),
         lambda: [picture(row) for row in range(3)],
         lambda: hugging_face(),
-        lambda: [file_of(row) for row in range(3)],
+        lambda: [file_of(picture(row)) for row in range(3)],
     ],
 )
 def test_images_in_memory_keep_their_ids_in_workers_and_saved_runs(tmp_path, source):
@@ -311,12 +311,6 @@ def test_images_in_memory_keep_their_ids_in_workers_and_saved_runs(tmp_path, sou
     assert again.content_ids() == [ids[2], ids[0]]
     assert again.changed() == []
     assert again.image(1).tobytes() == picture(0).tobytes()
-
-
-def file_of(row: int) -> bytes:
-    buffer = io.BytesIO()
-    picture(row).save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 def test_optional_libraries_are_not_imported():

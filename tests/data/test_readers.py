@@ -5,14 +5,17 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import struct
 import sys
 import tracemalloc
 import zipfile
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
+from tests.conftest import picture
 from tests.data.drawn_files import file_of
 
 from justright.data import open_folder, open_images
@@ -49,10 +52,6 @@ def openings():
     opened = None
 
 
-def picture(seed: int) -> Image.Image:
-    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (32, 32, 3), dtype=np.uint8))
-
-
 @pytest.fixture
 def folder(tmp_path):
     for seed in range(3):
@@ -60,33 +59,36 @@ def folder(tmp_path):
     return tmp_path
 
 
+def letters(folder, script):
+    """24 drawn letters of a script as files."""
+    write_tree(open_images(f"glyphs:per_class=3,size=32,scripts={script}").take(range(24)), folder)
+    return open_images(folder)
+
+
+def run_kmeans(problem, folder):
+    spec = RunSpec(method="kmeans", selector="none", scale="small", backbone="glyph_vit", n_target=12, settings={})
+    Run(problem, spec, folder, load_backbone("glyph_vit")).all()
+
+
 def test_run_hashes_and_decodes_each_file_once(tmp_path, openings, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
-    for part, scripts in (("labeled", ["hebrew"]), ("pool", ["old-italic"]), ("target", ["lao"])):
-        drawn = open_images(f"glyphs:per_class=3,size=32,scripts={'+'.join(scripts)}").take(range(24))
-        write_tree(drawn, tmp_path / part)
+    scripts = {"pool": "old-italic", "labeled": "hebrew", "target": "lao"}
+    pool, labeled, target = (letters(tmp_path / part, script) for part, script in scripts.items())
     openings.clear()
-    sets = {part: open_images(tmp_path / part) for part in ("labeled", "pool", "target")}
-    problem = make_problem([sets["pool"]], sets["labeled"], sets["target"])
-    problem, copies = problem.without_copies()
-    spec = RunSpec(method="kmeans", selector="none", scale="small", backbone="glyph_vit", n_target=12, settings={})
-    Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit")).all()
-    files = [str(path) for part in sets for path in (tmp_path / part).rglob("*.png")]
+    problem, copies = make_problem([pool], labeled, target).without_copies()
+    run_kmeans(problem, tmp_path / "run")
+    files = [str(path) for part in scripts for path in (tmp_path / part).rglob("*.png")]
     assert copies.n_left_out == 0
     assert len(files) == 72
     # hashed, then decoded once, for frozen features and plain views together
     assert {openings[file] for file in files} == {2}
 
 
-def test_run_with_copies_hashes_each_file_once(tmp_path, openings, monkeypatch):
+def test_run_that_keeps_copies_hashes_each_file_once(tmp_path, openings, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
-    for part, script in (("labeled", "hebrew"), ("target", "lao")):
-        drawn = open_images(f"glyphs:per_class=3,size=32,scripts={script}").take(range(24))
-        write_tree(drawn, tmp_path / part)
+    labeled, target = letters(tmp_path / "labeled", "hebrew"), letters(tmp_path / "target", "lao")
     openings.clear()
-    problem = make_problem([], open_images(tmp_path / "labeled"), open_images(tmp_path / "target"))
-    spec = RunSpec(method="kmeans", selector="none", scale="small", backbone="glyph_vit", n_target=12, settings={})
-    Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit")).all()
+    run_kmeans(make_problem([], labeled, target), tmp_path / "run")
     assert {openings[file] for file in openings if "/run/" not in file} == {2}
 
 
@@ -126,7 +128,7 @@ def test_zip_reader_can_be_pickled(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
         made.writestr("x.png", file_of(picture(1)))
     reader = ZipReader(tmp_path / "a.zip")
-    assert reader.image("x.png").size == (32, 32)
+    assert reader.image("x.png").size == (16, 12)
     assert pickle.loads(pickle.dumps(reader)).encoded("x.png") == reader.encoded("x.png")
 
 
@@ -155,10 +157,8 @@ def test_content_id_of_an_object_is_that_of_its_file_or_its_pixels(folder):
 
 
 def test_bytes_in_a_table_are_read_by_position():
-    import pyarrow as pa
-
     reader = BytesReader("t", pa.chunked_array([[file_of(picture(0)), None]]))
-    assert Image.open(io.BytesIO(reader.encoded("0"))).size == (32, 32)
+    assert Image.open(io.BytesIO(reader.encoded("0"))).size == (16, 12)
     assert reader.content_id("0") == hash_bytes(file_of(picture(0)))
     assert reader.encoded("1") == b""
 
@@ -214,8 +214,6 @@ def test_large_non_image_is_rejected_unread(tmp_path, monkeypatch):
 
 def test_zip_member_larger_than_its_header_is_rejected(tmp_path):
     """zipfile unpacks all that a member holds, whatever size the directory of the zip claims for it."""
-    import struct
-
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("x.png", bytes(200 << 20))
     data = (tmp_path / "a.zip").read_bytes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 import torch
@@ -52,8 +54,8 @@ def test_shorter_side_gets_the_size_and_the_longer_is_rounded_down(height, width
 
 def test_resizing_is_within_two_gray_levels_of_pillow():
     expected = np.asarray(Image.fromarray(photo()).resize((30, 20), Image.Resampling.BICUBIC)).astype(int)
-    given = resize(to_pixels(photo()), 20, 30).permute(1, 2, 0).numpy().astype(int)
-    assert np.abs(given - expected).max() <= 2
+    result = resize(to_pixels(photo()), 20, 30).permute(1, 2, 0).numpy().astype(int)
+    assert np.abs(result - expected).max() <= 2
 
 
 def test_pixels_of_the_right_size_are_not_touched():
@@ -68,18 +70,18 @@ def test_center_crop_rounds_half_pixels_to_even():
 
 def test_normalizing_is_done_color_by_color():
     pixels = torch.tensor([0, 255, 51], dtype=torch.uint8).view(3, 1, 1)
-    given = normalize(pixels, (0.5, 0.5, 0.0), (0.5, 0.25, 1.0)).flatten()
-    torch.testing.assert_close(given, torch.tensor([-1.0, 2.0, 0.2]))
+    result = normalize(pixels, (0.5, 0.5, 0.0), (0.5, 0.25, 1.0)).flatten()
+    torch.testing.assert_close(result, torch.tensor([-1.0, 2.0, 0.2]))
 
 
 def test_test_transform_is_near_pillow_and_takes_arrays_too():
     pixels = np.random.default_rng(0).integers(0, 256, (50, 81, 3), dtype=np.uint8)
     recipe = ImageRecipe(resolution=28, resize=32, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
-    given = recipe.preprocess(Image.fromarray(pixels))
+    result = recipe.preprocess(Image.fromarray(pixels))
     resized = np.asarray(Image.fromarray(pixels).resize((51, 32), Image.Resampling.BICUBIC))
     expected = resized[2:30, 12:40].transpose(2, 0, 1) / 255
-    assert np.abs(given.numpy() - expected).max() <= 2.01 / 255
-    assert torch.equal(given, recipe.preprocess(pixels))
+    assert np.abs(result.numpy() - expected).max() <= 2.01 / 255
+    assert torch.equal(result, recipe.preprocess(pixels))
     assert recipe.crop == pytest.approx(0.875)
     with pytest.raises(JustrightError, match="mode L"):
         recipe.preprocess(Image.new("L", (40, 40)))
@@ -88,7 +90,7 @@ def test_test_transform_is_near_pillow_and_takes_arrays_too():
 def test_another_resolution_keeps_the_share_of_the_crop():
     other = ImageRecipe().at(448)
     assert (other.resolution, other.resize) == (448, 512)
-    assert ImageRecipe(**other.as_dict()) == other
+    assert ImageRecipe(**asdict(other)) == other
 
 
 def jitter_as_steps(image, brightness, contrast, saturation, hue, order):
@@ -115,8 +117,8 @@ def jitter_as_steps(image, brightness, contrast, saturation, hue, order):
 def test_color_map_equals_its_steps(order):
     image = np.random.default_rng(0).uniform(0, 1, (3, 9, 7))
     color = jitter(image.mean(axis=(1, 2)), 1.2, 0.7, 1.3, 0.08, order)
-    given = recolored(torch.from_numpy(image), color)
-    np.testing.assert_allclose(given, jitter_as_steps(image, 1.2, 0.7, 1.3, 0.08, order), atol=1e-12)
+    result = recolored(torch.from_numpy(image), color)
+    np.testing.assert_allclose(result, jitter_as_steps(image, 1.2, 0.7, 1.3, 0.08, order), atol=1e-12)
 
 
 torch.set_num_threads(1)  # small images: threads would only wait for each other

@@ -169,7 +169,7 @@ def features_for(data):
 def test_clusters_start_with_the_known_classes(split):
     data = data_of(split, np.where(split.labeled.labels == 1, 0.0, 1.0))
     features = features_for(data)
-    learned = by_clusters(data, features, 4, Config(n_init=3), seed=1)
+    learned = by_clusters(data, features, 4, Config(n_init=3), 1, ends_in_norm=True)
     rows = np.concatenate([data.labeled, data.unlabeled])
     given = np.concatenate([data.labels[data.labeled], np.full(len(data.unlabeled), -1)])
     expected = SemiSupKMeans(4, n_init=3, seed=1).fit(features[rows], given)

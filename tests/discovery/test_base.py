@@ -119,15 +119,17 @@ def test_labels_may_have_gaps(name, backbone, bank):
     assert [category.name for category in method.categories_[:3]] == ["5", "17", "40"]
 
 
-@pytest.mark.parametrize(("n", "weight"), [(2, None), (0, None)])
-def test_fewer_categories_than_known_classes_are_rejected(n, weight, split, backbone, bank):
-    with pytest.raises(DegenerateError, match=f"{n} categories for 3 known classes"):
-        learned("simgcd", split, backbone, bank, n=n, weight=weight)
-
-
-def test_zero_categories_are_rejected(split, backbone, bank):
+def test_fewer_categories_than_known_classes_are_rejected(split, backbone, bank):
+    with pytest.raises(DegenerateError, match="2 categories for 3 known classes"):
+        learned("simgcd", split, backbone, bank, n=2)
     with pytest.raises(DegenerateError, match="0 categories for 0 known classes"):
         learned("simgcd", replace(split, labeled=split.labeled.take([])), backbone, bank, n=0)
+
+
+@pytest.mark.parametrize("wrong", [{"n_categories": 5.5}, {"n_categories": True}, {"seed": 1.5}], ids=str)
+def test_n_categories_and_seed_are_whole_numbers(wrong, split, backbone):
+    with pytest.raises(DataError, match="Expected: a whole number"):
+        METHODS["simgcd"](5, backbone).set_params(**wrong).fit(split)
 
 
 def test_config_of_another_method_is_rejected(split, backbone):

@@ -5,14 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from justright.discovery.loop import MAX_IDS_SHOWN, DivergedError, stop_if_gradient_not_finite, stop_if_not_finite
+from justright.discovery.loop import MAX_IDS_SHOWN, DivergedError, divergence, stop_if_gradient_not_finite
 from justright.losses import LossParts
 
 FINITE = torch.tensor(1.0)
-
-
-def test_finite_values_pass():
-    stop_if_not_finite(LossParts(FINITE, {"a": FINITE}), [], [], "epoch 1, step 1 of 5", None)
 
 
 def test_terms_and_images_are_named():
@@ -20,26 +16,26 @@ def test_terms_and_images_are_named():
     rows[1, 2, 0] = torch.inf
     other = torch.zeros(1, 2, 7)
     other[0, 0, 6] = torch.nan
-    parts = LossParts(torch.tensor(torch.nan), {"good": FINITE, "bad": torch.tensor(torch.nan)})
-    with pytest.raises(DivergedError) as stopped:
-        stop_if_not_finite(parts, [{"x": rows}, {"y": other}], [["a", "b", "c"], ["d", "e"]], "epoch 2", Path("x"))
-    message = str(stopped.value)
+    loss = LossParts(torch.tensor(torch.nan), {"good": FINITE, "bad": torch.tensor(torch.nan)})
+    ids = [["a", "b", "c"], ["d", "e"]]
+    message = str(divergence(loss, [{"x": rows}, {"y": other}], ids, "epoch 2", Path("x")))
     assert message.startswith("bad is not finite in epoch 2; nor are the outputs of 2 images: c, d.")
     assert "checkpoint" not in message  # there is none yet
 
 
 def test_long_list_of_images_is_truncated():
     rows = torch.full((2, 20, 1), torch.nan)
-    parts = LossParts(torch.tensor(torch.inf), {"a": FINITE})
-    with pytest.raises(DivergedError, match=r"loss is not finite .* outputs of 20 images: .*, \.\.\.") as stopped:
-        stop_if_not_finite(parts, [{"x": rows}], [[f"image{number:02}" for number in range(20)]], "epoch 1", None)
-    assert f"image{MAX_IDS_SHOWN - 1:02}, ..." in str(stopped.value)
+    loss = LossParts(torch.tensor(torch.inf), {"a": FINITE})
+    ids = [[f"image{number:02}" for number in range(20)]]
+    message = str(divergence(loss, [{"x": rows}], ids, "epoch 1", None))
+    assert message.startswith("loss is not finite in epoch 1; nor are the outputs of 20 images: image00, ")
+    assert f"image{MAX_IDS_SHOWN - 1:02}, ..." in message
 
 
 def test_error_names_the_batch_if_all_outputs_are_finite():
-    parts = LossParts(torch.tensor(torch.nan), {"a": torch.tensor(torch.nan)})
-    with pytest.raises(DivergedError, match="outputs of the network are finite; the batch has a, b"):
-        stop_if_not_finite(parts, [{"x": torch.zeros(2, 2, 3)}], [["a", "b"]], "epoch 1", None)
+    loss = LossParts(torch.tensor(torch.nan), {"a": torch.tensor(torch.nan)})
+    message = str(divergence(loss, [{"x": torch.zeros(2, 2, 3)}], [["a", "b"]], "epoch 1", None))
+    assert "outputs of the network are finite; the batch has a, b" in message
 
 
 @pytest.mark.parametrize("bad", [torch.inf, -torch.inf, torch.nan])

@@ -16,7 +16,7 @@ from justright.features.bank import open_views
 @pytest.fixture
 def stored(split, backbone, bank):
     data = data_of(split)
-    return open_views(backbone, data.images, bank, transform="weak", views=3, content_ids=data.content_ids)
+    return open_views(backbone, data.images, bank, transform="weak", views=3)
 
 
 @pytest.fixture

@@ -23,15 +23,8 @@ from tests.discovery.tiny import (
 )
 
 from justright.discovery import base
-from justright.discovery.loop import (
-    LARGE_VIT,
-    SHARE_OF_LARGE_VIT,
-    SHARE_WITHOUT_NORM,
-    DivergedError,
-    Training,
-    default_share,
-    learning_rate,
-)
+from justright.discovery.configs import LARGE_VIT, SHARE_OF_LARGE_VIT, SHARE_WITHOUT_NORM
+from justright.discovery.loop import DivergedError, Training, learning_rate
 from justright.discovery.processes import Processes
 from justright.features.bank import FreshViews, ViewBank
 from justright.utils.errors import DataError
@@ -341,13 +334,12 @@ def test_networks_without_norm_default_to_a_low_rate(
     assert found == {True: share, False: 1.0}
 
 
-@pytest.mark.parametrize("is_steady", [True, False])
+@pytest.mark.parametrize("steady_share", [0.6, 0.0])
 @pytest.mark.parametrize("dim", [LARGE_VIT - 1, LARGE_VIT])
-def test_only_a_large_vit_at_a_steady_rate_gets_a_low_rate(dim, is_steady, backbone, monkeypatch):
-    monkeypatch.setattr(type(backbone.cut), "ends_in_norm", True)
-    monkeypatch.setattr(backbone, "dim", dim)
-    is_low = is_steady and dim == LARGE_VIT
-    assert default_share(backbone, is_steady) == (SHARE_OF_LARGE_VIT if is_low else 1.0)
+def test_only_a_large_vit_at_a_steady_rate_gets_a_low_rate(dim, steady_share):
+    is_low = steady_share > 0 and dim == LARGE_VIT
+    share = config_of("gcd", steady_share=steady_share).tuned_share(ends_in_norm=True, dim=dim)
+    assert share == (SHARE_OF_LARGE_VIT if is_low else 1.0)
 
 
 def test_backbone_share_0_trains_the_heads_only(split, backbone, bank):

@@ -89,9 +89,3 @@ def test_learning_beats_clusters_of_frozen_features(tmp_path):
         accuracy[name] = evaluate(y_true, method.labels_, is_old).all
     baseline = accuracy.pop("kmeans")
     assert all(found > baseline + 0.1 for found in accuracy.values()), (baseline, accuracy)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_has_a_description(name):
-    assert METHODS[name].__doc__
-    assert METHODS[name].config_class.__doc__

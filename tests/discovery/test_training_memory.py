@@ -17,5 +17,5 @@ runpy.run_path("benchmarks/train_ten_million.py", run_name="__main__")
 def test_training_needs_little_memory_per_image():
     done = Program("-c", CODE, "--images", 200_000, "--steps", 20).end()
     assert done.code == 0, done.err
-    total, features = map(int, re.search(r"(\d+) bytes an image, (\d+) of them features", done.out).groups())
+    total, features = map(int, re.search(r"(\d+) bytes per image, (\d+) of them features", done.out).groups())
     assert features < total < MOST, done.out

@@ -150,6 +150,21 @@ def test_class_that_is_half_old_is_rejected():
         evaluate(np.array([4, 4, 5]), np.array([0, 0, 1]), np.array([True, False, False]))
 
 
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"is_old": np.array([True])}, r"is_old of shape \(1,\) and type bool, 900 images"),
+        ({"is_old": np.ones(900, dtype=int)}, r"is_old of shape \(900,\) and type int64"),
+        ({"has_kept_labels": np.array([True])}, r"has_kept_labels of shape \(1,\)"),
+        ({"called": np.array([1])}, r"called of shape \(1,\)"),
+    ],
+)
+def test_every_image_needs_an_entry_of_the_right_type(wrong, problem):
+    y_true, y_pred, is_old = drawn()
+    with pytest.raises(DataError, match=problem):
+        evaluate(y_true, y_pred, **{"is_old": is_old} | wrong)
+
+
 def test_invalid_level_is_rejected():
     y_true, y_pred, is_old = drawn()
     with pytest.raises(DataError, match="level"):
@@ -248,7 +263,7 @@ def test_names_lists_and_tensors_score_as_arrays_do():
 
 def test_old_and_new_must_be_true_and_false():
     y_true, y_pred, is_old = drawn(n=60)
-    with pytest.raises(DataError, match="is_old of type int64"):
+    with pytest.raises(DataError, match=r"is_old of shape \(60,\) and type int64"):
         evaluate(y_true, y_pred, is_old.astype(int))
-    with pytest.raises(DataError, match=r"is_old of shape \(59,\) for 60 images"):
+    with pytest.raises(DataError, match=r"is_old of shape \(59,\) and type bool, 60 images"):
         evaluate(y_true, y_pred, is_old[1:])

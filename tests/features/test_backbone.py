@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -9,11 +10,13 @@ from safetensors.torch import save_file
 from tests.features.tiny_vits import MODELS, SMALL, tiny
 
 from justright.data.transforms import ImageRecipe
+from justright.discovery.learner import trainable_copy
 from justright.discovery.simgcd import SimGCD
 from justright.features.backbone import Backbone, load_backbone, random_backbone
 from justright.features.choices import POOLINGS
 from justright.features.guarded_timm import timm
 from justright.utils.errors import JustrightError
+from justright.utils.hashing import hash_pieces
 
 
 @pytest.fixture
@@ -77,6 +80,21 @@ def test_prefix_fingerprint_survives_tuning():
     assert first.prefix_fingerprint == frozen
     first.model.cls_token.data += 1
     assert first.prefix_fingerprint != frozen
+
+
+def test_unchanging_network_is_hashed_once_and_its_copy_anew():
+    network = Backbone(tiny(), "tiny", SMALL)
+    whole, frozen = network.fingerprint, network.prefix_fingerprint
+    network.is_unchanging = True
+    with patch("justright.features.backbone.hash_pieces", wraps=hash_pieces) as hashing:
+        assert [network.fingerprint for _ in range(3)] == [whole] * 3
+        assert [network.prefix_fingerprint for _ in range(3)] == [frozen] * 3
+        assert hashing.call_count == 2
+        tuned = trainable_copy(network)
+        next(tuned.tuned_parameters()).data += 1
+        assert (tuned.prefix_fingerprint, hashing.call_count) == (frozen, 2)
+        assert tuned.fingerprint != whole
+        assert network.fingerprint == whole
 
 
 def test_poolings_read_class_token_mean_and_patches(images):

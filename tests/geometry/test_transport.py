@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from justright.geometry.transport import (
-    DISTANCES,
     cosine_distance,
     distance_to_target,
     domain_similarity,
@@ -38,10 +37,6 @@ def test_cosine_distance_ignores_length_and_ranges_from_0_to_2():
     a = np.array([[1.0, 0.0]])
     b = np.array([[5.0, 0.0], [0.0, 0.1], [-2.0, 0.0]])
     assert cosine_distance(a, b) == pytest.approx(np.array([[0.0, 1.0, 2.0]]))
-
-
-def test_distances_are_those_of_table_a7():
-    assert set(DISTANCES) == {"euclidean", "cosine", "l2"}
 
 
 def cost_by_linear_program(distance, source_mass, target_mass):

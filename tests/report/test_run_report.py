@@ -143,7 +143,7 @@ def test_curves_of_all_seeds_and_of_their_heads_are_shown(bare_run):
 
 
 @pytest.mark.parametrize("estimate", [{}, {"n_categories": 3, "curve": [[1]], "axes": ["a", "b"]}])
-def test_unreadable_estimate_is_reported_and_other_parts_are_shown(bare_run, estimate):
+def test_unreadable_estimate_hides_no_other_part(bare_run, estimate):
     bare_run.save_json("count.json", {"estimates": {"a counter": estimate}})
     html = RunPage(bare_run, picture_share=0.0).html()
     assert "This part cannot be shown: an estimate of K cannot be read: " in html

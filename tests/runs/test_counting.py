@@ -90,7 +90,9 @@ def test_k_below_known_classes_or_above_images_raises():
         (0, 4, 20, 30),  # not even where the target does not hold them
         (4, 0, 20, 30),  # nor do others of the target, as long as there are enough beside them
         (24, 0, 24, 6),  # where there are not, they do, and each counts once
-        (24, 24, 0, 30),  # reviewed ones never do
+        (24, 24, 24, 6),  # and reviewed ones, because K without any label is further off
+        (24, 18, 6, 24),  # three other classes are enough
+        (24, 20, 24, 6),  # two are not
     ],
 )
 def test_reviewed_images_count_as_unlabeled(n_given, n_reviewed, n_labeled, n_unlabeled):

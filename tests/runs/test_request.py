@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ from justright.cli.common import read_settings
 from justright.features import automatic
 from justright.runs.request import (
     PUBLISHED_ENTROPY,
+    UNTRAINED,
     make_spec,
     number_of_categories,
     resolve_backbone,
     resolve_device,
+    resolve_method,
     resolve_scale,
     with_published_settings,
 )
@@ -149,3 +152,42 @@ def test_auto_is_resolved_once_and_a_resumed_run_keeps_its_choice(monkeypatch):
         "Network: net (good on an abacus).",
         "Network: old_net (as before).",
     ]
+
+
+LITE = RunSpec(scale="small", answer="joint", backbone="efficientnet_lite0", settings={"held_out_share": 0.1})
+
+
+def test_auto_does_not_train_an_efficientnet_lite():
+    messages = []
+    with use(message=messages.append):
+        assert resolve_method(LITE, has_pool=False).method == UNTRAINED
+    assert messages[0].endswith("--method simgcd trains.")
+
+
+def test_auto_does_not_train_on_given_features():
+    assert resolve_method(replace(LITE, backbone="vectors"), has_pool=False, has_vectors=True).method == UNTRAINED
+
+
+@pytest.mark.parametrize("backbone", ["dinov2_vits14", "glyph_vit", "resnet50"])
+def test_auto_trains_other_networks(backbone):
+    assert resolve_method(replace(LITE, backbone=backbone), has_pool=False).method == "simgcd"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"weights": Path("weights.csv")},
+        {"select_labeled": True},
+        {"n_seeds": 3},
+        {"settings": {"held_out_share": 0.1, "minutes": 2}},
+        {"answer": "method"},
+        {"scale": "full"},
+    ],
+)
+def test_auto_trains_if_the_request_needs_it(changed):
+    assert resolve_method(replace(LITE, **changed), has_pool=False).method == "simgcd"
+    assert resolve_method(LITE, has_pool=True).method == "simgcd"
+
+
+def test_a_resumed_run_keeps_its_method():
+    assert resolve_method(LITE, has_pool=False, previous="gcd").method == "gcd"

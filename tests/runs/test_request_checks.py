@@ -12,6 +12,7 @@ from justright.data import ImageSet, glyph_set, merge_pool
 from justright.runs.problem import OWN, Problem
 from justright.runs.request_checks import check_problem, check_request, own_names
 from justright.runs.spec import RunSpec
+from justright.utils.context import use
 from justright.utils.errors import DataError, DegenerateError, JustrightError
 
 SPEC = RunSpec(method="kmeans")
@@ -86,10 +87,11 @@ def test_errors_name_options_of_the_command_line(changes, message):
 
 def test_tensorboard_needs_its_package_and_a_trained_method(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(JustrightError, match="TensorBoard is not installed"):
-        check_request(RunSpec(), tensorboard=True)
-    with pytest.raises(JustrightError, match="kmeans does not train, so --tensorboard does not apply"):
-        check_request(SPEC, tensorboard=True)
+    with use(tensorboard=True):
+        with pytest.raises(JustrightError, match="TensorBoard is not installed"):
+            check_request(RunSpec())
+        with pytest.raises(JustrightError, match="kmeans does not train, so --tensorboard does not apply"):
+            check_request(SPEC)
     check_request(RunSpec())
 
 

@@ -331,14 +331,14 @@ def test_unverifiable_k_is_noted(problem, backbone, tmp_path, monkeypatch):
     def fails(*_args):
         raise DegenerateError("too few images")
 
-    monkeypatch.setattr("justright.runs.run.counted", fails)
+    monkeypatch.setattr("justright.runs.counting.counted", fails)
     run = Run(problem, spec_of(method="kmeans", settings={}), tmp_path / "run", backbone, is_interactive=True).all()
     assert any("--k 22 was not checked: too few images" in note for note in run.about["notes"])
 
 
 @pytest.mark.parametrize("changes", [{"most": 10}, {"is_interactive": False}])
 def test_k_is_checked_only_if_requested_and_fast(problem, backbone, tmp_path, monkeypatch, changes):
-    monkeypatch.setattr("justright.runs.run.MOST_CHECKED", changes.get("most", 20_000))
+    monkeypatch.setattr("justright.runs.counting.MOST_CHECKED", changes.get("most", 20_000))
     spec, is_interactive = spec_of(method="kmeans", settings={}), changes.get("is_interactive", True)
     run = Run(problem, spec, tmp_path / "run", backbone, is_interactive=is_interactive).all()
     assert run.count is None

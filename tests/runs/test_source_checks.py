@@ -57,6 +57,8 @@ def test_files_are_skipped_by_name_in_folders_and_zips(spoiled, make_tree, tmp_p
     ]
     assert "justright[heif]" in result[2].detail
     assert left_out_by_name([], [], ["glyphs"]) == []
+    monkeypatch.chdir(spoiled)
+    assert left_out_by_name([], [], [""]) == [], "features in memory have no folder, hence not the current one"
     monkeypatch.setattr(folder, "reads_heif", lambda: True)
     assert "no_heif" not in {each.reason for each in left_out_by_name([], [], [str(spoiled)])}
 

@@ -31,11 +31,6 @@ def test_sample_weight_is_the_weight_of_the_class(cloud):
     assert weight.tolist() == selector.class_weight_[[3, 0, 3]].tolist()
 
 
-def test_selected_classes_have_a_positive_weight(plane):
-    selector = fitted(plane, n_splits=100)
-    assert np.array_equal(selector.selected_classes_, selector.classes_[selector.class_weight_ > 0])
-
-
 def test_error_names_an_unknown_label(plane):
     with pytest.raises(DataError, match="label 99 is none of the 30 classes"):
         fitted(plane).sample_weight(np.array([1, 99]))

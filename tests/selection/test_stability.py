@@ -8,6 +8,7 @@ from justright.selection import (
     BetaSelector,
     BinsSelector,
     ClassWeights,
+    RandomSelector,
     Selector,
     UniformSelector,
     stability,
@@ -32,9 +33,12 @@ def test_given_clusters_replace_k_means(cloud):
     assert result.kept_share == pytest.approx(result.weight_mean)  # weights are 0 and 1
 
 
-def test_baselines_do_not_vary(cloud):
+def test_uniform_weights_do_not_vary_and_random_ones_do(cloud):
     result = stability(UniformSelector(), cloud.pool, cloud.labels, cloud.target, n_resamples=3)
     assert (result.weight_mean.tolist(), result.weight_std.max(), result.n_resamples) == ([1.0] * 10, 0.0, 3)
+    drawn = stability(RandomSelector(), cloud.pool, cloud.labels, cloud.target, n_resamples=40)
+    assert (drawn.kept_share > 0).all()
+    assert (drawn.kept_share < 1).all()
 
 
 def test_tensors_with_gradients_are_accepted(cloud):

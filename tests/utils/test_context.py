@@ -4,6 +4,7 @@ from pathlib import Path
 from threading import Thread
 
 from justright.utils.context import current, track, use
+from justright.utils.files import home
 from justright.utils.progress import outermost_only, silent
 
 
@@ -25,9 +26,11 @@ def test_track_uses_the_progress_of_the_surrounding_block():
 
 
 def test_use_changes_only_the_given_fields(tmp_path):
+    before = home()
     with use(cache=tmp_path), use(progress=recorder([])) as context:
-        assert context.cache == tmp_path
+        assert context.cache == tmp_path == home()
     assert current().cache is None
+    assert home() == before
 
 
 def test_another_thread_starts_with_the_default_context():

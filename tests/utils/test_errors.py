@@ -6,7 +6,6 @@ from justright.discovery.methods import METHODS
 from justright.runs.request import checked_params
 from justright.runs.spec import RunSpec, config_of
 from justright.selection import BetaSelector
-from justright.utils import errors
 from justright.utils.errors import JustrightError, did_you_mean
 
 
@@ -18,12 +17,6 @@ def test_error_has_problem_expected_and_advice():
 
 def test_empty_parts_have_no_line():
     assert str(JustrightError("three eyes")) == "three eyes"
-
-
-@pytest.mark.parametrize("kind", ["DataError", "MissingDataError", "BadImageError", "DegenerateError"])
-def test_all_errors_are_justright_errors(kind):
-    with pytest.raises(JustrightError, match="empty folder"):
-        raise getattr(errors, kind)("empty folder")
 
 
 def test_the_closest_name_is_suggested_in_every_family():

@@ -13,16 +13,16 @@ from tests.leases import left_by_a_dead_process
 import justright
 from justright.utils import files
 from justright.utils.files import (
-    ABANDONED,
+    ABANDONED_SECONDS,
     bytes_of,
     explain_disk_full,
     home,
     leftovers,
     parsed_json,
-    reader_of,
     remove_leftovers,
     replacing,
     size_text,
+    validator_of,
     write_text,
 )
 
@@ -56,7 +56,7 @@ def test_leftovers_without_locks_are_removed_after_a_day(tmp_path, monkeypatch):
     half = left_by_a_dead_process(tmp_path / "model.json")
     half.write_text("half")
     assert leftovers(tmp_path) == []
-    then = half.stat().st_mtime - ABANDONED - 60
+    then = half.stat().st_mtime - ABANDONED_SECONDS - 60
     os.utime(half, (then, then))
     assert leftovers(tmp_path) == [half]
 
@@ -198,9 +198,9 @@ def test_home_is_the_user_cache_by_default(tmp_path, monkeypatch):
     assert home() == tmp_path / ".cache" / "justright"
 
 
-def test_reader_validates_and_converts_plain_values():
-    reader = reader_of(list[tuple[str, int]])
-    assert reader([["a", 1]]) == [("a", 1)]
-    assert reader_of(list[tuple[str, int]]) is reader, "created twice"
+def test_validator_converts_plain_values():
+    validate = validator_of(list[tuple[str, int]])
+    assert validate([["a", 1]]) == [("a", 1)]
+    assert validator_of(list[tuple[str, int]]) is validate, "created twice"
     with pytest.raises(ValueError, match="int"):
-        reader([["a", "b"]])
+        validate([["a", "b"]])

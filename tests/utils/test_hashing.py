@@ -48,8 +48,8 @@ def test_signature_detects_any_change():
 
 @pytest.mark.parametrize("sizes", [[], [0], [3], [2, 0, 5], [0, 1]])
 def test_hash_of_blocks_is_that_of_the_list(sizes):
-    blocks = [[f"{size} {place}" for place in range(size)] for size in sizes]
-    assert hash_list(iter(blocks)) == hash_value([each for block in blocks for each in block])
+    blocks = [[f"{size} {number}" for number in range(size)] for size in sizes]
+    assert hash_list(iter(blocks)) == hash_value([text for block in blocks for text in block])
 
 
 def test_deeply_nested_value_is_not_verified():

@@ -15,7 +15,6 @@ import pytest
 import threadpoolctl
 from tests.deadly_work import DeadlyDouble
 from tests.lost_workers import EVERY_ENGINE, FAR_ENGINES, needs_ray
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import (
@@ -25,7 +24,6 @@ from justright.utils.parallel import (
     in_order,
     in_process,
     in_threads,
-    n_cores,
     raise_gc_threshold,
     threads,
     worker_count,
@@ -74,10 +72,6 @@ def test_closing_early_leaves_no_thread_behind():
     assert threading.active_count() == before
 
 
-def test_there_is_at_least_one_core():
-    assert n_cores() >= 1
-
-
 def test_gc_threshold_is_raised():
     before = gc.get_threshold()
     try:
@@ -89,6 +83,7 @@ def test_gc_threshold_is_raised():
 
 
 def n_blas_threads():
+    """The numbers of threads of the loaded BLAS libraries."""
     return {library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"}
 
 
@@ -103,21 +98,21 @@ def test_blas_threads_are_limited_and_restored():
 
 
 def test_blas_libraries_are_searched_only_after_an_import(monkeypatch):
-    looked = []
+    searches = []
 
     class Controller(threadpoolctl.ThreadpoolController):
         def __init__(self):
-            looked.append(1)
+            searches.append(1)
             super().__init__()
 
     blas_threads(1).__exit__(None, None, None)
     monkeypatch.setattr(threadpoolctl, "ThreadpoolController", Controller)
     with blas_threads(2), blas_threads(1):
-        assert looked == []
+        assert searches == []
     monkeypatch.setitem(sys.modules, "imported_later", ModuleType("imported_later"))
     for _ in range(2):
         with blas_threads(1):
-            assert looked == [1]
+            assert searches == [1]
 
 
 @pytest.fixture(scope="module", params=EVERY_ENGINE)
@@ -144,16 +139,13 @@ def test_in_process_reads_one_item_at_a_time():
 
 
 def test_local_engine_restores_blas_threads_after_an_error():
-    def n_threads() -> list[int]:
-        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
-
-    with threadpool_limits(2, "blas"), ENGINES["local"](2) as engine:
-        before = n_threads()
-        assert list(engine(lambda _: n_threads(), range(3))) == [[1] * len(before)] * 3
-        assert n_threads() == before
+    with threadpoolctl.threadpool_limits(2, "blas"), ENGINES["local"](2) as engine:
+        before = n_blas_threads()
+        assert list(engine(lambda _: n_blas_threads(), range(3))) == [{1}] * 3
+        assert n_blas_threads() == before
         with pytest.raises(ZeroDivisionError):
             list(engine((1).__truediv__, [1, 0]))
-        assert n_threads() == before
+        assert n_blas_threads() == before
 
 
 @pytest.mark.parametrize("name", EVERY_ENGINE)
@@ -220,9 +212,8 @@ def test_missing_ray_names_its_extra(monkeypatch):
     assert "pip install 'justright[ray]'" in error.value.advice
 
 
-RAY_OF_OUR_OWN = """
+OWN_CLUSTER = """
 from justright.utils.parallel import ENGINES
-from justright.utils.parallel import connect_ray
 with ENGINES["ray"](1):
     import ray
     print([node["NodeManagerAddress"] for node in ray.nodes()])
@@ -237,7 +228,7 @@ def test_own_ray_cluster_is_private_and_ends_with_the_block(tmp_path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     environment["HOME"] = str(tmp_path)
     out = subprocess.run(
-        [sys.executable, "-W", "error", "-c", RAY_OF_OUR_OWN], capture_output=True, text=True, env=environment
+        [sys.executable, "-W", "error", "-c", OWN_CLUSTER], capture_output=True, text=True, env=environment
     )
     assert (out.stdout, out.stderr) == ("['127.0.0.1']\nTrue\nFalse\n", "")
     assert not (tmp_path / ".ray").exists()  # where Ray would leave a token that all users of the machine can read

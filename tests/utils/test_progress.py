@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from justright.cli.terminal import Terminal
-from justright.utils.progress import Track, silent
+from justright.utils.progress import silent
 
 
 def test_silent_yields_every_step_and_prints_nothing(capsys):
@@ -15,8 +14,3 @@ def test_steps_are_taken_one_by_one():
     assert taken == []
     next(steps)
     assert taken == [0]
-
-
-def test_terminal_progress_is_a_track():
-    assert isinstance(silent, Track)
-    assert isinstance(Terminal().track, Track)

@@ -11,7 +11,7 @@ import click
 
 from justright import __version__
 from justright.utils.errors import JustrightError
-from justright.utils.files import IS_FULL
+from justright.utils.files import DISK_FULL_ERRORS
 from justright.utils.parallel import raise_gc_threshold
 
 COMMANDS = (  # each is a module of this folder with a click command of the same name
@@ -72,10 +72,11 @@ class Commands(click.Group):
 
 def message_of(error: OSError) -> str:
     """The problem and what to try. Only a full disk or a limit shows that it was writing that failed."""
-    what = "cannot be written" if error.errno in IS_FULL else "cannot be written or read"
-    place = error.filename or ("a file" if error.errno in IS_FULL else "")
-    why = error.strerror or str(error) or type(error).__name__
-    problem = f"{place} {what}: {why}" if place else why
+    problem = error.strerror or str(error) or type(error).__name__
+    if error.errno in DISK_FULL_ERRORS:
+        problem = f"{error.filename or 'a file'} cannot be written: {problem}"
+    elif error.filename:
+        problem = f"{error.filename} cannot be written or read: {problem}"
     return f"{problem}\nTry: {ADVICE.get(error.errno or 0, 'name another place')}"
 
 

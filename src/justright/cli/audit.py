@@ -28,6 +28,7 @@ from justright.data.duplicates import MAX_NEAR, NEAR
 from justright.data.opening import open_images
 from justright.data.quarantine import printable
 from justright.utils.files import write_json
+from justright.utils.wording import count_text
 
 N_SHOWN = 20  # findings of one kind that are printed; the JSON has them all
 N_LINES = 4  # images of one finding that are printed
@@ -110,13 +111,16 @@ def audit(
     if out is not None:
         write_json(out, value)
     _show(report, terminal, out)
-    numbers = {"image": report.n_images, "problem": report.n_problems}
-    numbers["remark"] = len(report.findings) - report.n_problems
-    images, *counts = (f"{n:,} {what}{'s' * (n != 1)}" if n else f"no {what}s" for what, n in numbers.items())
-    terminal.result(value, f"{images} read: {', '.join(counts)}")
+    n_remarks = len(report.findings) - report.n_problems
+    counts = f"{_count_or_no(report.n_problems, 'problem')}, {_count_or_no(n_remarks, 'remark')}"
+    terminal.result(value, f"{_count_or_no(report.n_images, 'image')} read: {counts}")
     report.refuse_above(max_bad)
     if report.n_problems:
         raise click.exceptions.Exit(1)
+
+
+def _count_or_no(n: int, noun: str) -> str:
+    return count_text(n, noun) if n else f"no {noun}s"
 
 
 def _ignored(side: Side, *sources: str | None) -> list[ImagePlace]:

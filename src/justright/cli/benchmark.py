@@ -67,9 +67,11 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
     """List the suites that come with the package, and what each shows."""
     rows = []
     for name in suite_names():
-        each = read_suite(name, profile if read_suite(name).columns else None)
-        n_runs = sum(len(list(each.runs_of(problem))) for problem in each.problems)
-        rows.append((name, len(each.problems), n_runs, each.about))
+        suite = read_suite(name)
+        if profile and suite.columns:
+            suite = read_suite(name, profile)
+        n_runs = sum(len(list(suite.runs_of(problem))) for problem in suite.problems)
+        rows.append((name, len(suite.problems), n_runs, suite.about))
     terminal.table("Suites", ("name", "problems", "runs", "what it shows"), rows)
     terminal.result([dict(zip(("name", "problems", "runs", "about"), row, strict=True)) for row in rows])
 
@@ -123,20 +125,21 @@ def run(
     """
     if data is not None and read_suite(suite).columns:
         profile = profile or PROFILES[0]
-    whole = read_suite(suite, profile).with_run(backbone=backbone)
-    requested = whole.with_role(role or POOL_ROLES[1]) if whole.columns else whole
-    out = _folder(out, whole)
+    all_roles = read_suite(suite, profile).with_run(backbone=backbone)
+    requested = all_roles.with_role(role or POOL_ROLES[1]) if all_roles.columns else all_roles
+    out = _folder(out, all_roles)
     jobs = jobs or max(1, len(device))
     todo = [] if requested.only_counts else missing_runs(requested, out, only, data)
     if todo:
         from justright.features.automatic import usable
 
-        device = tuple(usable(resolve_device(each)) for each in device or [requested.run.get("device", AUTO)])
+        device = device or (requested.run.get("device", AUTO),)
+        device = tuple(usable(resolve_device(name)) for name in device)
         if not terminal.is_silent:
             terminal.say(str(suite_costs(requested.with_run(device=device[0]), todo, data, jobs)))
     with opened_engine(engine, jobs) as elsewhere:
         run_suite(requested, out, data=data, n_jobs=jobs, only=only, engine=elsewhere, devices=device)
-    show_suite(terminal, whole, suite_results(whole, out), out, backbone)
+    show_suite(terminal, all_roles, suite_results(all_roles, out), out, backbone)
 
 
 @benchmark.command()
@@ -189,7 +192,8 @@ def show(
         raise click.UsageError("--part and --baseline are not for tables of the paper.")
     if to is not None:
         expect_ending(to, FORMATS if requested.columns else FORMATS[:-1], f"--to {to}")  # only the paper has pages
-    if part is not None and part not in (parts := {problem.part for problem in requested.problems}):
+    parts = {problem.part for problem in requested.problems}
+    if part is not None and part not in parts:
         raise JustrightError(f"--part {part}", expected=f"one of {', '.join(sorted(filter(None, parts)))}")
     if baseline is not None:
         requested = requested.against(baseline)
@@ -201,9 +205,12 @@ def show(
 
 def _profile_of(suite: str, out: Path | None, backbone: str | None) -> str | None:
     """The first profile with finished runs, in this folder or in that of the profile."""
-    for each in PROFILES if read_suite(suite).columns else ():
-        if suite_results(read_suite(suite, each).with_run(backbone=backbone), out or Path(f"benchmark-{each}")):
-            return each
+    if not read_suite(suite).columns:
+        return None
+    for profile in PROFILES:
+        requested = read_suite(suite, profile).with_run(backbone=backbone)
+        if suite_results(requested, _folder(out, requested)):
+            return profile
     return None
 
 

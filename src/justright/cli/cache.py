@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 import click
 
 from justright.cli.terminal import Terminal, with_terminal
-from justright.features.cache import FeatureCache, KeptBanks, parse_size
+from justright.features.cache import Cache, FeatureCache, KeptBanks, parse_size
 from justright.utils.files import bytes_of, home, leftovers, remove_leftovers, size_text
-
-FEATURES = ("name", "backbone", "pooling", "precision", "images", "size", "last used")
-BANKS = ("name", "backbone", "transform", "precision", "views", "size", "last used")
 
 
 @click.group()
@@ -39,17 +35,17 @@ def cache() -> None:
 def show(terminal: Terminal) -> None:
     """List kept features and banks, with size and last use."""
     features, banks, half_written = FeatureCache(), KeptBanks(), leftovers(home())
-    of_features, of_banks = features.sections(), banks.sections()
-    for title, columns, sections in (("Kept features", FEATURES, of_features), ("Kept view banks", BANKS, of_banks)):
-        if sections:
-            terminal.table(title, columns, [_row(each, columns) for each in sections])
-    n_bytes, n_bank_bytes = (sum(each["bytes"] for each in sections) for sections in (of_features, of_banks))
+    feature_sections, bank_sections = features.sections(), banks.sections()
+    _show(terminal, "Kept features", features, feature_sections)
+    _show(terminal, "Kept view banks", banks, bank_sections)
+    n_bytes = sum(section["bytes"] for section in feature_sections)
+    n_bank_bytes = sum(section["bytes"] for section in bank_sections)
     value = {
         "place": str(features.root),
         "limit": features.limit,
         "bytes": n_bytes,
-        "sections": of_features,
-        "banks": {"place": str(banks.root), "limit": banks.limit, "bytes": n_bank_bytes, "banks": of_banks},
+        "sections": feature_sections,
+        "banks": {"place": str(banks.root), "limit": banks.limit, "bytes": n_bank_bytes, "banks": bank_sections},
         "leftovers": {"files": list(map(str, half_written)), "bytes": bytes_of(*half_written)},
     }
     lines = [
@@ -77,19 +73,23 @@ def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     smaller and took as long to compute. Banks that a run reads are kept, and so are files that are being written, on
     this machine or on another one that shares the folder.
     """
-    kept, banks = FeatureCache(), KeptBanks()
-    allowed = 0 if limit is None else parse_size(limit)
+    features, n_kept = FeatureCache(), 0 if limit is None else parse_size(limit)
     half_written = bytes_of(*leftovers(home()))
     remove_leftovers(home())
-    before = sum(each["bytes"] for each in kept.sections() if backbone in (None, each["backbone"], each["name"]))
-    of_banks = banks.clear(backbone, max(0, allowed - before))
-    of_features = kept.clear(backbone, allowed)
-    freed = {"features": of_features, "banks": of_banks, "leftovers": half_written}
+    chosen = [each for each in features.sections() if backbone in (None, each["backbone"], each["name"])]
+    n_feature_bytes = sum(section["bytes"] for section in chosen)
+    bank_bytes = KeptBanks().clear(backbone, max(0, n_kept - n_feature_bytes))
+    freed = {"features": features.clear(backbone, n_kept), "banks": bank_bytes, "leftovers": half_written}
     total = sum(freed.values())
     parts = ", ".join(f"{name} {size_text(n_bytes)}" for name, n_bytes in freed.items())
     terminal.result({"place": str(home()), "freed": total, **freed}, f"{size_text(total)} freed in {home()}: {parts}")
 
 
-def _row(each: Mapping[str, Any], columns: tuple[str, ...]) -> list[object]:
-    used = f"{datetime.fromtimestamp(each['used']):%Y-%m-%d %H:%M}"
-    return [*(each[name] for name in columns[:-2]), size_text(each["bytes"]), used]
+def _show(terminal: Terminal, title: str, cache: Cache, sections: list[dict[str, Any]]) -> None:
+    names = ("name", *cache.columns, cache.unit)
+    rows = []
+    for section in sections:
+        used = f"{datetime.fromtimestamp(section['used']):%Y-%m-%d %H:%M}"
+        rows.append([*(section[name] for name in names), size_text(section["bytes"]), used])
+    if rows:
+        terminal.table(title, (*names, "size", "last used"), rows)

@@ -13,7 +13,7 @@ import click
 from justright.data.quarantine import MAX_BAD
 from justright.discovery.methods import METHODS
 from justright.runs.options import option_help
-from justright.runs.spec import AUTO, SCALES, RunSpec
+from justright.runs.spec import AUTO, SCALES
 from justright.utils.errors import JustrightError
 from justright.utils.files import expect_writable, parsed_json
 from justright.utils.parallel import ENGINES, Engine, import_ray
@@ -74,23 +74,23 @@ SOURCES = {  # what `open_images` takes, for the help of commands that open imag
 
 def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --backbone, --checkpoint and --device."""
-    about = (
+    text = (
         "Network that computes features; `justright extract --help` lists them. auto: DINOv2 if its checkpoint is "
         "installed or can be downloaded, else the best one in an installed package."
     )
-    return click.option("--backbone", default=AUTO, help=about)(checkpoint_option(device_option(command)))
+    return click.option("--backbone", default=AUTO, help=text)(checkpoint_option(device_option(command)))
 
 
 class NameOf(click.Choice[str]):
-    """A name in a registry, including those that are added later."""
+    """A name in a registry, including those that are added later; or one of some more names."""
 
-    def __init__(self, family: Iterable[str]):
-        self.family, self.case_sensitive = family, True
+    def __init__(self, family: Iterable[str], *more: str):
+        self.family, self.more, self.case_sensitive = family, more, True
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
         """All names at the moment."""
-        return tuple(self.family)
+        return (*self.more, *self.family)
 
 
 def _installed(ctx: click.Context, param: click.Parameter, engine: str) -> str:
@@ -120,7 +120,7 @@ scale_option = click.option(
     help=option_help("scale"),
 )
 TRAINING_OPTIONS = (
-    click.option("--method", type=NameOf(METHODS), default=RunSpec.method, help=option_help("method")),
+    click.option("--method", type=NameOf(METHODS, AUTO), default=AUTO, help=option_help("method")),
     scale_option,
     click.option("--epochs", type=COUNT, help=option_help("epochs")),
     click.option(
@@ -128,7 +128,7 @@ TRAINING_OPTIONS = (
         "settings",
         multiple=True,
         metavar="NAME=VALUE",
-        callback=lambda ctx, param, given: read_settings(given),
+        callback=lambda ctx, param, values: read_settings(values),
         help="Change any other setting; may be repeated. `justright settings METHOD` lists them.",
     ),
     click.option("--minutes", type=click.FloatRange(0, min_open=True), help=option_help("minutes")),
@@ -144,13 +144,13 @@ def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def read_settings(given: Iterable[str]) -> dict[str, Any]:
+def read_settings(assignments: Iterable[str]) -> dict[str, Any]:
     """NAME=VALUE as a dictionary; a value is JSON or None, True, False where it can be read as such, else text."""
     settings: dict[str, Any] = {}
-    for each in given:
-        name, equals, text = each.partition("=")
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
         if not equals:
-            raise JustrightError(f"--set {each}", expected="NAME=VALUE, such as --set views=8")
+            raise JustrightError(f"--set {assignment}", expected="NAME=VALUE, such as --set views=8")
         try:
             value = parsed_json(text)
         except ValueError:

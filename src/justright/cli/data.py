@@ -42,9 +42,11 @@ def data(ctx: click.Context, terminal: Terminal, is_list: bool) -> None:
         if is_list or terminal != Terminal():
             raise click.UsageError(f"options follow the command: justright data {ctx.invoked_subcommand} ...")
     elif is_list:
-        known = [{"name": name} | {field: getattr(one, field) for field in FIELDS} for name, one in DATA_SETS.items()]
-        terminal.table("Data sets", ("name", *FIELDS[:-1]), (list(row.values())[:-1] for row in known))
-        terminal.result(known)
+        records = [
+            {"name": name} | {field: getattr(entry, field) for field in FIELDS} for name, entry in DATA_SETS.items()
+        ]
+        terminal.table("Data sets", ("name", *FIELDS[:-1]), (list(record.values())[:-1] for record in records))
+        terminal.result(records)
     else:
         click.echo(ctx.get_help())
 

@@ -60,16 +60,21 @@ def demo(terminal: Terminal, out: Path, photos: bool, selectors: bool, full: boo
     """
     from justright.features.automatic import usable
 
-    if photos + selectors + full > 1:
+    if [photos, selectors, full].count(True) > 1:
         raise JustrightError("two kinds of demo at once", expected="one of --photos, --selectors and --full")
     device = usable(resolve_device(device, _previous_device(out)))
     if photos:
         _show(terminal, _photo_runs(terminal, out, seed, device), out)
         return
-    suite = demo_suite("demo-full" if full else "demo-selectors" if selectors else "demo", seed)
+    name = "demo"
+    if full:
+        name = "demo-full"
+    elif selectors:
+        name = "demo-selectors"
+    suite = demo_suite(name, seed)
     terminal.say("All methods, three seeds each, about an hour." if full else "Finding new characters, offline.")
     lines = run_suite(suite.with_run(device=device), out)
-    if not (full or selectors):
+    if name == "demo":
         _show(terminal, _suite_runs(suite, out), out)
         return
     if selectors:
@@ -104,7 +109,8 @@ def _previous_device(out: Path) -> str:
 def _suite_runs(suite: Suite, out: Path) -> dict[str, RunFolder]:
     """The runs of a suite with one problem and one seed, by the name of their setting."""
     (description,), (seed,) = suite.problems, suite.seeds
-    return {each.name: RunFolder(run_path(out, description.name, each.name, seed)) for each in suite.settings}
+    names = [setting.name for setting in suite.settings]
+    return {name: RunFolder(run_path(out, description.name, name, seed)) for name in names}
 
 
 def _photo_runs(terminal: Terminal, out: Path, seed: int, device: str) -> dict[str, RunFolder]:
@@ -155,11 +161,12 @@ def _show(terminal: Terminal, runs: dict[str, RunFolder], out: Path) -> None:
 
     pages = write_pages(runs, out / "comparison.html")
     own, pooled = runs.values()
-    changes = Comparison(tuple(ComparedRun(name, run) for name, run in runs.items())).changes()
-    verdict = next((f" ({each.verdict()})" for _, of_run in changes for each in of_run if each.group == "all"), "")
+    comparison = Comparison(tuple(ComparedRun(name, run) for name, run in runs.items()))
+    overall = [change for _, changes in comparison.changes() for change in changes if change.group == "all"]
+    verdict = f" ({overall[0].verdict()})" if overall else ""
     simple = {name: own.about["check"]["baselines"][name] for name in SIMPLE}
     scores: dict[str, Any] = {name: run.scores.to_dict() for name, run in runs.items() if run.scores is not None}
-    rows = [(f"{name} of the features", *_percents(of_simple), "") for name, of_simple in simple.items()]
+    rows = [(f"{name} of the features", *_percents(accuracies), "") for name, accuracies in simple.items()]
     rows += [(f"justright, {name}", *_percents(scores[name]), _expected_percent(run)) for name, run in runs.items()]
     with_pool = scores[WITH_POOL]
     title = (
@@ -203,7 +210,8 @@ def _percents(scores: Mapping[str, Any]) -> list[str]:
 
 def _expected_percent(run: RunFolder) -> str:
     """The accuracy that a run expects of itself, with its interval; empty if its confidences are not calibrated."""
-    if (expected := run.expected) is None or not expected.n:
+    expected = run.expected
+    if expected is None or not expected.n:
         return ""
     mean, low, high = (100 * value / expected.n for value in (expected.expected, expected.low, expected.high))
     return f"{mean:.0f} ({low:.0f} to {high:.0f})"

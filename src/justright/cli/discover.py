@@ -36,6 +36,7 @@ from justright.runs.problem import POOL_ROLES
 from justright.runs.source_checks import NAME as LEFT_OUT
 from justright.runs.spec import ANSWERS, AUTO, RunSpec
 from justright.utils.context import use
+from justright.utils.wording import count_text
 
 ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"
 HEADINGS = {
@@ -145,14 +146,15 @@ def show_result(terminal: Terminal, result: Result, with_report: bool = True) ->
     sizes: dict[str, list[int]] = {"known": [], "discovered": []}
     for category, size in zip(predictions.categories, predictions.sizes, strict=True):
         sizes[category.kind].append(int(size))
-    rows = [
-        (title, len(sizes[kind]), sum(size > 0 for size in sizes[kind]), sum(sizes[kind]))
-        for kind, title in (("known", "known classes"), ("discovered", "discovered clusters"))
-    ]
+    rows = []
+    for kind, title in (("known", "known classes"), ("discovered", "discovered clusters")):
+        n_used = sum(1 for size in sizes[kind] if size)
+        rows.append((title, len(sizes[kind]), n_used, sum(sizes[kind])))
     columns = ("kind", "categories", "with images", "images")
-    terminal.table(f"{len(predictions):,} image{'s' * (len(predictions) != 1)} of the target", columns, rows)
-    files = (CLUSTERS, LEFT_OUT) if run.left_out else (CLUSTERS,)
-    written = [run.path / name for name in ("predictions.csv", "predictions.parquet", *files)]
+    terminal.table(f"{count_text(len(predictions), 'image')} of the target", columns, rows)
+    written = [run.path / name for name in ("predictions.csv", "predictions.parquet", CLUSTERS)]
+    if run.left_out:
+        written.append(run.path / LEFT_OUT)
     if with_report:
         written.append(result.report())
     others = "other images" if predictions.is_given.any() else "images"
@@ -173,7 +175,7 @@ def show_result(terminal: Terminal, result: Result, with_report: bool = True) ->
     value = {name: about.get(name) for name in names} | {
         "run": str(run.path),
         "images": len(predictions),
-        "categories": {kind: len(each) for kind, each in sizes.items()},
+        "categories": {kind: len(sizes[kind]) for kind in sizes},
         "n_categories": len(predictions.categories),
         "n_used": int((predictions.sizes > 0).sum()),
         "n_copies": about["request"]["copies left out"],

@@ -15,7 +15,7 @@ import click
 
 from justright.cli.terminal import Terminal, with_terminal
 from justright.utils.errors import JustrightError
-from justright.utils.files import existing, home, size_text
+from justright.utils.files import home, nearest_existing, size_text
 from justright.utils.parallel import n_cores
 
 PACKAGES = ("justright", "torch", "timm", "huggingface_hub", "numpy", "scikit-learn", "pyarrow", "pillow")
@@ -145,6 +145,6 @@ def caches() -> list[dict[str, Any]]:
 
     places = {"justright": home(), "hub": Path(constants.HF_HUB_CACHE)}
     return [
-        {"what": what, "place": str(place), "free": shutil.disk_usage(existing(place)).free}
+        {"what": what, "place": str(place), "free": shutil.disk_usage(nearest_existing(place)).free}
         for what, place in places.items()
     ]

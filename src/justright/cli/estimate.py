@@ -64,30 +64,30 @@ def estimate(
       justright estimate pool.features --target photos.features --other-kinds
       justright estimate --target photos.features
     """
-    if max_k is not None and counter not in (BEST, SEARCH):
-        raise click.UsageError(f"--max-k is for {SEARCH} and {BEST}, not for {counter}.")
     if other_kinds and counter == SEARCH:
         raise click.UsageError(f"--counter {SEARCH} needs labeled classes that the target shows, not --other-kinds.")
     if labeled is None and (other_kinds or counter not in UNLABELED_COUNTERS):
         option = "--other-kinds" if other_kinds else f"--counter {counter}"
         raise click.UsageError(f"{option} needs LABELED, features of labeled images.")
+    names = [counter]
+    if counter == BEST:
+        names = list(UNLABELED_COUNTERS) if labeled is None else list(COUNTERS)
+        if other_kinds:
+            names.remove(SEARCH)
+    if max_k is not None and SEARCH not in names:
+        raise click.UsageError(f"--max-k is for {SEARCH}, which is not among the counters: {', '.join(names)}.")
     features, labels, pool = _read(labeled, target, other_kinds)
     n_classes = len(set(labels.tolist()) - {UNLABELED})
     if max_k is not None and max_k < n_classes:
         raise JustrightError(
             f"--max-k {max_k:,} with {n_classes:,} labeled classes", expected=f"at least {n_classes:,}"
         )
-    names = [counter]
-    if counter == BEST:
-        names = [*COUNTERS] if labeled is not None else [*UNLABELED_COUNTERS]
-        if other_kinds:
-            names.remove(SEARCH)
     counters: dict[str, CategoryCounter] = {}
     for name in names:
         options: dict[str, Any] = {"max_k": max_k} if name == SEARCH else {}
         counters[name] = COUNTERS[name](seed=seed, **options).fit(features, labels, pool)
-    intervals = {name: each.interval() for name, each in counters.items()} if interval else {}
-    records = {name: estimate_record(each, intervals.get(name)) for name, each in counters.items()}
+    intervals = {name: counters[name].interval() for name in names} if interval else {}
+    records = {name: estimate_record(counters[name], intervals.get(name)) for name in names}
     if figure:
         from justright.report.drawing import to_svg
         from justright.report.run_figures import draw_counts
@@ -97,7 +97,7 @@ def estimate(
     result = {"estimates": records, "labeled_classes": n_classes, "images": len(labels)}
     if out:
         write_json(out, result)
-    k = {name: each.n_categories_ for name, each in counters.items()}
+    k = {name: counters[name].n_categories_ for name in names}
     rows = [(name, k[name], _text(intervals.get(name)), len(counters[name].curve_)) for name in names]
     terminal.table("Number of categories", ("counter", "K", "90 % interval", "points of its curve"), rows)
     terminal.result(result, answer(k, intervals))
@@ -121,9 +121,11 @@ def answer(estimates: dict[str, int], intervals: dict[str, tuple[int, int]]) -> 
     if BEST not in estimates:
         return ""
     interval = _text(intervals.get(BEST))
+    if interval:
+        interval = f", 90 % interval {interval}"
     others = sorted(k for name, k in estimates.items() if name != BEST)
-    beside = f"all others {others[0]}" if others[0] == others[-1] else f"the others {others[0]} to {others[-1]}"
-    return f"K = {estimates[BEST]}{interval and f', 90 % interval {interval}'}; {beside}."
+    range_text = f"all others {others[0]}" if others[0] == others[-1] else f"the others {others[0]} to {others[-1]}"
+    return f"K = {estimates[BEST]}{interval}; {range_text}."
 
 
 def _text(interval: tuple[int, int] | None) -> str:

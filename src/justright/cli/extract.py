@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,9 @@ def extract(
     from justright.features.store import HEADER, read_header
 
     device = usable(resolve_device(device))
-    previous = read_header(out)[0].backbone["name"] if (out / HEADER).exists() and not how["overwrite"] else ""
+    previous = ""
+    if (out / HEADER).exists() and not how["overwrite"]:
+        previous = read_header(out)[0].backbone.get("name", "")  # own features have no backbone
     backbone, _ = resolve_backbone(backbone, device, checkpoint, previous)
     network = load_backbone(backbone, checkpoint, device)
     how |= {"cache": None if no_cache else FeatureCache(), "n_workers": workers}
@@ -102,10 +105,18 @@ def extract(
     bad = table.quarantined
     if bad:
         rows = [(image.path, image.kind.value, image.reason) for image in bad[:N_SHOWN]]
-        rows += [(f"… and {len(bad) - N_SHOWN:,} more, see {out / 'quarantine.json'}", "", "")] * (len(bad) > N_SHOWN)
+        if len(bad) > N_SHOWN:
+            rows.append((f"… and {len(bad) - N_SHOWN:,} more, see {out / 'quarantine.json'}", "", ""))
         terminal.table(f"Skipped: {len(bad):,} unreadable images", ("path", "what", "why"), rows)
-    value = {"out": str(out), "images": len(table), "shape": list(table.header.shape), "dtype": table.header.dtype}
-    value |= {"classes": len(table.classes), "backbone": dict(table.header.backbone)}
-    value |= {"quarantined": [image.to_json() for image in bad]}
+    header = table.header
+    value = {
+        "out": str(out),
+        "images": len(table),
+        "shape": list(header.shape),
+        "dtype": header.dtype,
+        "classes": len(table.classes),
+        "backbone": dict(header.backbone),
+        "quarantined": [asdict(image) for image in bad],
+    }
     size = " x ".join(f"{n:,}" for n in table.features.shape)
-    terminal.result(value, f"{table.header.backbone['name']}: {size} {table.header.dtype}, written to {out}")
+    terminal.result(value, f"{header.backbone['name']}: {size} {header.dtype}, written to {out}")

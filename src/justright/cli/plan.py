@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from justright.cli.common import COUNT, FILE, SOURCES, Command, device_option, t
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data import open_images
 from justright.discovery.methods import METHODS
-from justright.runs.request import make_spec, resolve_device
+from justright.runs.request import make_spec, resolve_device, resolve_method
 from justright.runs.spec import AUTO, config_of
 from justright.utils.errors import JustrightError
 from justright.utils.files import size_text
@@ -88,13 +89,15 @@ def plan(
     device = resolve_device(device)
     spec = make_spec(device=device, **options)
     config_of(spec)  # validate the settings before any image is read
-    images = None if target.replace("_", "").isdecimal() else open_images(target)
+    images = None if _is_number(target) else open_images(target)
     n_target = int(target) if images is None else len(images)
     if not n_target:
         raise JustrightError("0 images in the target", expected="at least one")
     if backbone == AUTO:
         backbone, why = foreseen_backbone(device)
         terminal.say(f"Network: {backbone} ({why}).")
+    if options["method"] == AUTO:
+        spec = resolve_method(replace(spec, backbone=backbone), has_pool=pool != "0")
     work = Work.of_sizes(spec, n_target, _class_sizes(labeled, n_classes), _class_sizes(pool), n_devices)
     costs = CostPlan(work, spec, random_backbone(backbone, usable(device), img_size))
     if known_rates is None:
@@ -102,15 +105,16 @@ def plan(
         known_rates = measure(costs, images)
     costs = replace(costs, rates=known_rates)
     if is_table:
-        more = [replace(work, n_target=n, n_seen=work.n_seen - n_target + n) for n in SIZES]
-        plans = [replace(costs, work=each) for each in more]
-        terminal.result([each.to_json() for each in plans], "\n".join(table_lines(plans)))
+        works = [replace(work, n_target=n, n_seen=work.n_seen - n_target + n) for n in SIZES]
+        plans = [replace(costs, work=work) for work in works]
+        terminal.result([plan.to_json() for plan in plans], "\n".join(table_lines(plans)))
         return
     disk = costs.disk()
     rows = [(stage, time_text(seconds), size_text(disk[stage])) for stage, seconds in costs.seconds().items()]
     rows.append(("all", time_text(costs.total_seconds), size_text(sum(disk.values()))))
-    title = f"{n_target:,} images, {work.n_labeled:,} labeled, {work.n_categories:,} categories"
-    terminal.table(title + " (a guess)" * (not work.is_k_known), ("stage", "time", "disk"), rows)
+    guess = "" if work.is_k_known else " (a guess)"
+    title = f"{n_target:,} images, {work.n_labeled:,} labeled, {work.n_categories:,} categories{guess}"
+    terminal.table(title, ("stage", "time", "disk"), rows)
     memory = f"Up to {size_text(int(costs.memory()))} of memory; {costs.steps_text()}."
     terminal.result(costs.to_json(), "\n".join([memory, costs.advice(), f"Rates: {costs.rates.about}."]))
 
@@ -127,15 +131,19 @@ def table_lines(plans: list[CostPlan]) -> Iterator[str]:
         yield f"| {plan.work.n_target:,} | {' | '.join(cells)} |"
 
 
-def _class_sizes(given: str, n_classes: int | None = None) -> list[int]:
+def _is_number(text: str) -> bool:
+    return text.replace("_", "").isdecimal()
+
+
+def _class_sizes(source: str, n_classes: int | None = None) -> list[int]:
     """Number of images of each class; a number of images is split into classes of equal size."""
     import numpy as np
 
     from justright.runs.costs import IMAGES_PER_CATEGORY
 
-    if not given.replace("_", "").isdecimal():
-        sizes: list[int] = np.unique(open_images(given).labels, return_counts=True)[1].tolist()
+    if not _is_number(source):
+        sizes: list[int] = np.unique(open_images(source).labels, return_counts=True)[1].tolist()
         return sizes
-    n = int(given)
-    n_classes = n_classes or -(-n // IMAGES_PER_CATEGORY)
-    return [(n + place) // n_classes for place in range(n_classes)]
+    n = int(source)
+    n_classes = n_classes or math.ceil(n / IMAGES_PER_CATEGORY)
+    return [(n + number) // n_classes for number in range(n_classes)]

@@ -22,6 +22,7 @@ from justright.cli.common import (
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.quarantine import printable
 from justright.discovery.predictions import NEITHER_SHARE
+from justright.utils.wording import first_names
 
 N_SHOWN = 3  # names of unreadable images that are printed
 
@@ -76,8 +77,9 @@ def predict(
 
     about = about_model(run)
     images = open_images(source).without_labels()
-    if unrecognised := left_out_by_name([], [], [source]):
-        terminal.say(f"{summary(unrecognised)}.")
+    unrecognized = left_out_by_name([], [], [source])
+    if unrecognized:
+        terminal.say(f"{summary(unrecognized)}.")
     predictions, model = predict_images(run, images, **options)
     predictions.save(out)
     if save_backbone is not None:
@@ -86,12 +88,19 @@ def predict(
     rows = [(kind, kinds[kind]) for kind in ("known", "discovered", "neither")]
     terminal.table(f"{len(predictions):,} images", ("kind", "images"), rows)
     n_unreadable = len(images) - len(predictions)
-    unreadable = sorted({*images.paths} - {*predictions.index["path"].to_pylist()})
-    names = ", ".join([*map(printable, unreadable[:N_SHOWN]), *["..."] * (n_unreadable > N_SHOWN)])
-    value = {"out": str(out), "images": len(predictions), **kinds, "calibrated_on": about["calibrated_on"]}
-    value |= {"unreadable": n_unreadable, "not recognised by name": len(unrecognised)}
-    tail = f", {n_unreadable:,} unreadable left out ({names})" if n_unreadable else ""
-    text = f"Written to {out}{tail}. Confidence rests on {about['calibrated_on']}."
+    value: dict[str, Any] = {
+        "out": str(out),
+        "images": len(predictions),
+        **kinds,
+        "calibrated_on": about["calibrated_on"],
+        "unreadable": n_unreadable,
+        "not recognised by name": len(unrecognized),
+    }
+    left_out = ""
+    if n_unreadable:
+        paths = sorted(set(images.paths) - set(predictions.index["path"].to_pylist()))
+        left_out = f", {n_unreadable:,} unreadable left out ({first_names(list(map(printable, paths)), N_SHOWN)})"
+    text = f"Written to {out}{left_out}. Confidence rests on {about['calibrated_on']}."
     if model.joint_ is not None:
         is_judged = ~(predictions.is_given | predictions.is_neither)
         expected = expected_right(predictions.confidence[is_judged], model.joint_.shapes.is_checked)

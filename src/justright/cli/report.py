@@ -36,23 +36,23 @@ def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None) -> None
         from justright.report.run_report import write_report  # matplotlib is slow to import
 
         (run,) = folders
-        place = write_report(run, out)
+        page = write_report(run, out)
         scores = optional(lambda: run.scores)
         value = {name: run.about.get(name) for name in ("method", "selector", "seed", "n_categories", "k_source")}
         value["scores"], text = (None, "") if scores is None else (scores.to_dict(), str(scores))
     else:
         from justright.report.comparison import Comparison, write_comparison
 
-        comparison, place = Comparison.of(folders), out or Path("comparison.html")
-        write_comparison(comparison, place)
+        comparison, page = Comparison.of(folders), out or Path("comparison.html")
+        write_comparison(comparison, page)
         against = f"points against {comparison.baseline_title}"
         lines = [
-            f"{group.name}: {each.group.capitalize()} {each} {against}, {each.verdict()}"
+            f"{group.name}: {change.group.capitalize()} {change} {against}, {change.verdict()}"
             for group, changes in comparison.changes()
-            for each in changes
+            for change in changes
         ]
         lines += [f"{' and '.join(pair.names)}: {pair}" for pair in comparison.agreement.pairs]
         value, text = comparison.to_json(), "\n".join([*lines, *comparison.warnings()])
-    size = place.stat().st_size
-    terminal.say(f"Written: {place} ({size / 1_000_000:.1f} MB)")
-    terminal.result({"written": str(place), "bytes": size} | value, text)
+    size = page.stat().st_size
+    terminal.say(f"Written: {page} ({size / 1_000_000:.1f} MB)")
+    terminal.result({"written": str(page), "bytes": size} | value, text)

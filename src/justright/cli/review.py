@@ -16,6 +16,7 @@ from justright.review.formats import FORMATS
 from justright.review.open_review import OpenReview
 from justright.review.random_checks import accuracy_in_words
 from justright.runs.run_folder import RunFolder
+from justright.utils.wording import first_names
 
 if TYPE_CHECKING:
     from justright.review.security import Access
@@ -147,10 +148,10 @@ def _import(
     done = import_from(opened, source, name, source_form)
     result = "nothing to correct."
     if done.action is not None:
-        names = ", ".join([*done.named[:N_NAMED], *["..."] * (len(done.named) > N_NAMED)])
-        result = f"{images_text(done.n_moved)} moved{names and f', named: {names}'}. "
-        result += f"This is action {done.action} of the review."
-    value = {"imported": str(source)} | {"from" if k == "format" else k: v for k, v in asdict(done).items()}
+        named = f", named: {first_names(done.named, N_NAMED)}" if done.named else ""
+        result = f"{images_text(done.n_moved)} moved{named}. This is action {done.action} of the review."
+    value = {"imported": str(source), "from": done.format} | asdict(done)
+    del value["format"]
     terminal.result(value, f"{done.n_labels:,} labels as {done.format} in {source}: {result}")
 
 

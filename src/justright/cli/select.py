@@ -13,7 +13,7 @@ from justright.cli.common import COUNT, OUT_FILE, OUT_FOLDER, STORE, Output, eng
 from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.features.table import FeatureTable
-from justright.runs.selection import Selection, merge_tables, require_flat, save_selection, stability_of
+from justright.runs.selection import FeaturePool, Selection, merge_tables, require_flat, save_selection, stability_of
 from justright.selection import DEFAULT_SELECTOR
 from justright.selection.diagnosis import N_DRAWS, diagnose
 from justright.selection.stability import Stability
@@ -93,7 +93,8 @@ def select(
       justright select pets.features --target photos.features \\
           --diagnose birds.features --n-clusters 40 --json
     """
-    name, params = selector or ("beta" if preset else DEFAULT_SELECTOR), selector_params or {}
+    name = selector or ("beta" if preset else DEFAULT_SELECTOR)
+    params = selector_params or {}
     fitted = make_selector(name, params, seed, preset)
     n_clusters: Any = params.get("n_clusters")
     if labeled is not None and n_clusters is None:
@@ -102,19 +103,12 @@ def select(
     unlabeled = FeatureTable.open(target).without_labels()
     merged = merge_tables([FeatureTable.open(path) for path in pool])
     own = None if labeled is None else FeatureTable.open(labeled)
-    merged.tables[0].header.require_comparable(unlabeled.header)
-    if own is not None:
-        own.header.require_comparable(unlabeled.header)
-    require_flat(unlabeled)
-    if n_clusters is not None and n_clusters > len(unlabeled):
-        raise JustrightError(
-            f"{len(unlabeled):,} target images for {n_clusters:,} clusters",
-            expected=f"--n-clusters of at most {len(unlabeled):,}",
-        )
+    _check_tables(merged, unlabeled, own, n_clusters)
     with ENGINES[engine](workers) as run:
         fitted.fit_stream(merged, row_shards(unlabeled.features), engine=run, quiet=True)
-    for warning in () if terminal.quiet else fitted.weights_.warnings:  # with --json too: this is standard error
-        click.echo(f"Note: {warning}.", err=True)
+    if not terminal.quiet:  # with --json too: this is standard error
+        for warning in fitted.weights_.warnings:
+            click.echo(f"Note: {warning}.", err=True)
     stability = stability_of(fitted, merged, unlabeled, n_resamples, seed)
     result = Selection.of(name, fitted, merged, stability)
     diagnosis = None
@@ -127,8 +121,12 @@ def select(
             n_draws,
             seed,
         )
-    request: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
-    request |= {"selector": repr(fitted), "seed": seed}
+    request: dict[str, object] = {
+        "pool": ", ".join(map(str, pool)),
+        "target": f"{target}, {len(unlabeled):,} images",
+        "selector": repr(fitted),
+        "seed": seed,
+    }
     if backbone := merged.tables[0].header.backbone.get("name"):
         request["backbone"] = backbone
     written = [] if out is None else [out, save_selection(out, result, unlabeled)]
@@ -146,8 +144,22 @@ def select(
         _show_stability(terminal, stability)
     value = {"request": request} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
     lines = [f"{result.summary()}."]
-    lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how, diagnosis.caveat]
+    if diagnosis is not None:
+        lines += [diagnosis.verdict, diagnosis.how, diagnosis.caveat]
     terminal.result(value | {"written": [str(file) for file in written]}, "\n".join(lines))
+
+
+def _check_tables(pool: FeaturePool, target: FeatureTable, own: FeatureTable | None, n_clusters: int | None) -> None:
+    """Raise if the features cannot be compared, or if there are more clusters than target images."""
+    pool.tables[0].header.require_comparable(target.header)
+    if own is not None:
+        own.header.require_comparable(target.header)
+    require_flat(target)
+    if n_clusters is not None and n_clusters > len(target):
+        raise JustrightError(
+            f"{len(target):,} target images for {n_clusters:,} clusters",
+            expected=f"--n-clusters of at most {len(target):,}",
+        )
 
 
 def _show_stability(terminal: Terminal, stability: Stability) -> None:

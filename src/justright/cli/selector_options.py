@@ -99,9 +99,10 @@ def _option(key: str, owners: Mapping[str, Field[Any]]) -> SelectorOption:
     for name, field in owners.items():
         texts[f"{field.metadata.get('about', key)}{_default(field.default)}."].append(name)
     help_text = " ".join(f"{', '.join(selectors)}: {text}" for text, selectors in texts.items())
-    names = [f"--{'no-' if setting.default is True else ''}{key.replace('_', '-')}", key]
+    prefix = "--no-" if setting.default is True else "--"
+    names = [prefix + key.replace("_", "-"), key]
     kind = get_type_hints(SELECTORS[first])[key]
-    kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
+    kinds = [alternative for alternative in get_args(kind) or (kind,) if alternative is not type(None)]
     allowed: Range = setting.metadata.get("allowed", ANYTHING)
     kwargs: dict[str, Any] = {"help": help_text, "expose_value": False, "callback": _collect}
     if kind is bool:
@@ -110,7 +111,7 @@ def _option(key: str, owners: Mapping[str, Field[Any]]) -> SelectorOption:
         return SelectorOption(names, nargs=len(get_args(kinds[0])), type=float, **kwargs)
     if allowed.choices and not {float, int} & {*kinds}:
         return SelectorOption(names, type=click.Choice(allowed.choices), **kwargs)
-    plain = next(each for each in (float, int, str) if each in kinds)
+    plain = next(type_ for type_ in (float, int, str) if type_ in kinds)
     return SelectorOption(names, type=SettingValue(plain, allowed), **kwargs)
 
 

@@ -35,12 +35,12 @@ def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
     resolved = resolve_scale(scale, resolve_device(device) if scale == AUTO else device)
     records = setting_records(config_of(RunSpec(method=method, scale=resolved)))
     rows = []
-    for each in records:
-        default = each["default"]
+    for record in records:
+        default = record["default"]
         shown = f"its own {len(default)} settings" if isinstance(default, dict) else str(default)
-        rows.append((each["name"], shown, each["range"], each["help"]))
+        rows.append((record["name"], shown, record["range"], record["help"]))
     terminal.table(f"Settings of {method} at --scale {resolved}", ("name", "default", "range", "what it is"), rows)
-    names = {each["name"] for each in records}
+    names = {record["name"] for record in records}
     options = [f"{option} sets {name}" for name, option in OWN_OPTIONS.items() if name in names]
     text = f"--set NAME=VALUE changes one; in `justright discover`, {', '.join(options)}."
     terminal.result({"method": method, "scale": resolved, "settings": records}, text)
@@ -54,11 +54,11 @@ def setting_records(config: Any) -> list[dict[str, Any]]:
     values = asdict(config)
     return [
         {
-            "name": each.name,
-            "default": values[each.name],
-            "range": each.metadata.get("allowed", ANYTHING).expected,
-            "help": each.metadata.get("about", ""),
+            "name": field.name,
+            "default": values[field.name],
+            "range": field.metadata.get("allowed", ANYTHING).expected,
+            "help": field.metadata.get("about", ""),
         }
-        for each in fields(config)
-        if each.name not in config.without_effect()
+        for field in fields(config)
+        if field.name not in config.without_effect()
     ]

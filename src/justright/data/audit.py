@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import unicodedata
@@ -25,11 +26,12 @@ from justright.data.image_set import ImageSet, sent_in_parts
 from justright.data.pool import Origin
 from justright.data.quarantine import Quarantined, reason_of, refuse_above
 from justright.data.readers import Reader
-from justright.utils.context import track
+from justright.utils.context import current, track, use
 from justright.utils.errors import BadKind
 from justright.utils.hashing import hash_bytes
 from justright.utils.parallel import Engine, threads
 from justright.utils.types import UNLABELED
+from justright.utils.wording import count_text
 
 Side = Literal["labeled", "pool", "target"]
 """The roles in `justright discover`: labeled images of the target's own classes, of other kinds, unlabeled images."""
@@ -92,7 +94,7 @@ class Finding:
 
     @property
     def is_problem(self) -> bool:
-        """Whether the data should not be used as it is."""
+        """Whether it must be fixed before the data is used."""
         return self.kind in PROBLEMS
 
 
@@ -126,7 +128,7 @@ class AuditReport:
 
     @property
     def n_problems(self) -> int:
-        """Number of findings that must be fixed before the data is used."""
+        """Number of findings that are problems."""
         return sum(finding.is_problem for finding in self.findings)
 
     def refuse_above(self, max_bad: float) -> None:
@@ -185,7 +187,7 @@ def audit(
         near: the perceptual hashes of near copies differ in at most this many of 64 bits. Flat images are not
             compared, since all of them look alike.
         ignored: files that are no images by name, to be listed.
-        engine: where to run, instead of `n_workers` threads.
+        engine: where to run instead of in `n_workers` threads, by default that of the context.
     """
     sides: list[tuple[Side, ImageSet]] = [("labeled", images) for images in labeled]
     sides += [("pool", images) for images in pool]
@@ -194,13 +196,13 @@ def audit(
     findings = [Finding("ignored_file", why_unrecognized(place.path), (place,)) for place in ignored]
     sources, tables = [], []
     for number, (side, images) in enumerate(sides):
-        table = inspect_images(images, n_workers, engine)
+        with use(engine=engine or current().engine):
+            table = inspect_images(images, n_workers)
         bad = table.filter(pc.is_valid(table["kind"])).select([field.name for field in fields(Quarantined)])
         quarantined = [Quarantined(**row | {"kind": BadKind(row["kind"])}) for row in bad.to_pylist()]
         sources.append(AuditedSource(side, ", ".join(images.datasets), len(images), tuple(quarantined)))
-        for name, value in (("side", side), ("number", number)):  # the number tells sources of one side apart
-            table = table.append_column(name, pa.repeat(value, len(table)))
-        tables.append(table)
+        table = table.append_column("side", pa.repeat(side, len(table)))
+        tables.append(table.append_column("number", pa.repeat(number, len(table))))  # tells sources of one side apart
     if tables:
         everything = pa.concat_tables(tables)
         findings += [*_odd_files(everything), *_copies(everything, near), *_odd_classes(everything)]
@@ -208,22 +210,23 @@ def audit(
     return AuditReport(tuple(sources), sorted(findings, key=lambda finding: order.index(finding.kind)), near)
 
 
-def inspect_images(images: ImageSet, n_workers: int = N_WORKERS, engine: Engine | None = None) -> pa.Table:
+def inspect_images(images: ImageSet, n_workers: int = N_WORKERS) -> pa.Table:
     """Read every file once; returns the place and class of each image, and the columns INSPECTED.
 
     A class without a name is named by its label; the name is null for an unlabeled image. The result does not depend
     on the number of threads or the engine.
     """
-    parts = (engine or threads(n_workers))(partial(_inspect_part, images.readers), sent_in_parts(images, PART_ROWS))
+    engine = current().engine or threads(n_workers)
+    parts = engine(partial(_inspect_part, images.readers), sent_in_parts(images, PART_ROWS))
     with closing(parts):
         what = f"reading {', '.join(images.datasets)}, {PART_ROWS} images per step"
-        tables = list(track(parts, -(-len(images) // PART_ROWS), what))
+        tables = list(track(parts, math.ceil(len(images) / PART_ROWS), what))
     inspected = pa.concat_tables([INSPECTED.empty_table(), *tables]).combine_chunks()
-    known = {name: images.table[name].cast(pa.string()) for name in ("dataset", "source", "path", "class_name")}
+    columns = {name: images.table[name].cast(pa.string()) for name in ("dataset", "source", "path", "class_name")}
     label = images.table["label"]
-    named = pc.coalesce(known["class_name"], label.cast(pa.string()))
-    known["class_name"] = pc.if_else(pc.equal(label, UNLABELED), pa.scalar(None, pa.string()), named)
-    return pa.table(known | {"label": label} | {name: inspected[name] for name in INSPECTED.names})
+    class_name = pc.coalesce(columns["class_name"], label.cast(pa.string()))
+    columns["class_name"] = pc.if_else(pc.equal(label, UNLABELED), pa.scalar(None, pa.string()), class_name)
+    return pa.table(columns | {"label": label} | {name: inspected[name] for name in INSPECTED.names})
 
 
 def _inspect_part(readers: Mapping[str, Reader], places: pa.Table) -> pa.Table:
@@ -244,8 +247,10 @@ def _inspect(reader: Reader, path: str) -> dict[str, Any]:
     except Exception as error:  # a reader may raise anything; the reason carries it
         kind, reason = reason_of(error, path)
         return {"kind": kind.value, "reason": reason}
-    about = {"content": content_id, "real_format": format_against_suffix(data, path)}
-    return about if look is None else about | dict(zip(("hash", "red", "green", "blue"), look, strict=True))
+    row: dict[str, Any] = {"content": content_id, "real_format": format_against_suffix(data, path)}
+    if look is not None:
+        row["hash"], row["red"], row["green"], row["blue"] = look
+    return row
 
 
 def comparable_name(class_name: str) -> str | None:
@@ -260,8 +265,7 @@ def comparable_name(class_name: str) -> str | None:
 
 def ignored_files(source: Path, side: Side) -> list[ImagePlace]:
     """The files of a folder or zip that are no images by name, without hidden ones."""
-    is_folder = source.is_dir()
-    dataset, kind = source.resolve().name if is_folder else source.stem, "folder" if is_folder else "zip"
+    dataset, kind = (source.resolve().name, "folder") if source.is_dir() else (source.stem, "zip")
     return [ImagePlace(side, dataset, f"{kind}:{source.absolute()}", path) for path in unrecognized(source)]
 
 
@@ -278,29 +282,32 @@ def _copies(table: pa.Table, near: int) -> Iterator[Finding]:
     good = np.flatnonzero(table["content"].is_valid())
     contents = np.asarray(table["content"].combine_chunks().dictionary_encode().indices.fill_null(-1))
     for group in groups_of(contents[good]):
-        yield from _about_copies(table.take(good[group]).to_pylist(), "exact", "same content")
-    seen = np.flatnonzero(table["hash"].is_valid())
-    looks = table.select(["hash", "red", "green", "blue"]).take(seen)
+        yield from _copy_findings(table.take(good[group]).to_pylist(), "exact", "same content")
+    hashed = np.flatnonzero(table["hash"].is_valid())
+    looks = table.select(["hash", "red", "green", "blue"]).take(hashed)
     hashes, *colors = (np.asarray(column) for column in looks.columns)
     for group in groups_of(near_components(hashes, np.stack(colors, axis=1), near)):
-        if len(np.unique(contents[seen[group]])) > 1:
-            yield from _about_copies(table.take(seen[group]).to_pylist(), "near", "look alike")
+        if len(np.unique(contents[hashed[group]])) > 1:
+            yield from _copy_findings(table.take(hashed[group]).to_pylist(), "near", "look alike")
 
 
-def _about_copies(rows: list[dict[str, Any]], how: str, likeness: str) -> Iterator[Finding]:
-    places, sides = tuple(map(_place, rows)), {row["side"] for row in rows}
+def _copy_findings(rows: list[dict[str, Any]], kind: Literal["exact", "near"], likeness: str) -> Iterator[Finding]:
+    """The findings about one group of copies: a conflict of classes, a copy on two sides, or copies on one side."""
+    images, sides = tuple(map(_place, rows)), {row["side"] for row in rows}
     is_shared = "target" in sides and len(sides) > 1
     labeled = [row for row in rows if row["class_name"] is not None]
     classes = {Origin(f"{row['number']} {row['dataset']}", row["label"], row["class_name"]) for row in labeled}
-    if is_conflict := are_different(classes):
+    is_conflict = are_different(classes)
+    if is_conflict:
         names = sorted({origin.class_name for origin in classes})
-        yield Finding(f"conflict_{how}", f"{likeness}, but filed under {', '.join(names)}", places)
-    if is_shared and how == "exact" and sides == {"labeled", "target"}:  # photos copied into class folders
-        yield Finding("given_exact", f"{likeness}, in {_all(sides)}: `justright discover` keeps the label", places)
+        yield Finding(f"conflict_{kind}", f"{likeness}, but filed under {', '.join(names)}", images)
+    if kind == "exact" and sides == {"labeled", "target"}:  # photos copied into class folders
+        reason = f"{likeness}, in {_sides_text(sides)}: `justright discover` keeps the label"
+        yield Finding("given_exact", reason, images)
     elif is_shared:
-        yield Finding(f"shared_{how}", f"{likeness}, in {_all(sides)}", places)
-    if not (is_conflict or is_shared):
-        yield Finding(f"copies_{how}", likeness, places)
+        yield Finding(f"shared_{kind}", f"{likeness}, in {_sides_text(sides)}", images)
+    elif not is_conflict:
+        yield Finding(f"copies_{kind}", likeness, images)
 
 
 def are_different(classes: Collection[Origin]) -> bool:
@@ -320,24 +327,25 @@ def _odd_classes(table: pa.Table) -> Iterator[Finding]:
         class_name, dataset = row["class_name"], (row["number"], row["dataset"])
         if class_name is None:
             continue
-        place = in_dataset[dataset][class_name] = ClassPlace(row["side"], row["dataset"], class_name)
-        n_good, n_images = row["content_count"], row["path_count"]
+        place = ClassPlace(row["side"], row["dataset"], class_name)
+        in_dataset[dataset][class_name] = place
+        n_good, n_bad = row["content_count"], row["path_count"] - row["content_count"]
         if n_good < 2:
-            lost = f", {n_images - n_good} bad" if n_images > n_good else ""
-            yield Finding("small_class", f"{n_good} image{'' if n_good else 's'}{lost}", classes=(place,))
+            bad = f", {n_bad} bad" if n_bad else ""
+            yield Finding("small_class", count_text(n_good, "image") + bad, classes=(place,))
         if name := comparable_name(class_name):
             same_name[name].setdefault(dataset, place)
-    for named in in_dataset.values():
-        for group in look_alikes(named):
-            yield Finding("alike_names", ALIKE, classes=tuple(named[name] for name in group))
+    for classes in in_dataset.values():
+        for group in look_alikes(classes):
+            yield Finding("alike_names", ALIKE, classes=tuple(classes[name] for name in group))
     for name, places in same_name.items():
         if len(places) > 1:
             sides = {place.side for place in places.values()}
-            where = _all(sides) if len(sides) > 1 else f"{len(places)} {min(sides)} data sets"
+            where = _sides_text(sides) if len(sides) > 1 else f"{len(places)} {min(sides)} data sets"
             yield Finding("shared_class", f"{name}: in {where}", classes=tuple(places.values()))
 
 
-def _all(sides: Collection[str]) -> str:
+def _sides_text(sides: Collection[str]) -> str:
     """The sides in their usual order, such as "labeled and target"."""
     return " and ".join(side for side in get_args(Side) if side in sides)
 

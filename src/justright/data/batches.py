@@ -49,27 +49,26 @@ class BalancedBatches:
 
     def rows(self, epoch: int, n_steps: int | None = None, first: int = 0) -> Int[Array, "steps batch"]:
         """The rows of the batches of an epoch: all, or `n_steps` of them from step `first` on."""
-        random = generator(self.seed, self.purpose, epoch)
+        rng = generator(self.seed, self.purpose, epoch)
         n_before = first * self.batch_size
-        random.bit_generator.advance(n_before // DRAWS_PER_COUNT)  # type: ignore[attr-defined]
-        random.random(n_before % DRAWS_PER_COUNT)
-        drawn = random.random((n_steps or self.n_steps, self.batch_size)) * self._total[-1]
+        rng.bit_generator.advance(n_before // DRAWS_PER_COUNT)  # type: ignore[attr-defined]
+        rng.random(n_before % DRAWS_PER_COUNT)
+        drawn = rng.random((n_steps or self.n_steps, self.batch_size)) * self._cumulative_weight[-1]
         # rounding may carry a draw to the very end of the last interval
-        place = np.minimum(np.searchsorted(self._total, drawn, side="right"), len(self) - 1)
-        is_labeled, n_labeled = place < len(self.labeled), len(self.labeled)
-        rows = np.empty_like(place)
-        rows[is_labeled] = self.labeled[place[is_labeled]]
-        rows[~is_labeled] = self.unlabeled[place[~is_labeled] - n_labeled]
+        index = np.minimum(np.searchsorted(self._cumulative_weight, drawn, side="right"), len(self) - 1)
+        is_labeled = index < len(self.labeled)
+        rows = np.empty_like(index)
+        rows[is_labeled] = self.labeled[index[is_labeled]]
+        rows[~is_labeled] = self.unlabeled[index[~is_labeled] - len(self.labeled)]
         return rows
 
     @cached_property
-    def _total(self) -> Float[Array, " images"]:
-        """Cumulative sum of the weights of the rows."""
+    def _cumulative_weight(self) -> Float[Array, " images"]:
+        """Cumulative sum of the weights of the rows, labeled ones first."""
         n_labeled, n_unlabeled = len(self.labeled), len(self.unlabeled)
         labeled = np.ones(n_labeled)
         if self.chance is not None and n_labeled:
             labeled = np.asarray(self.chance, dtype=np.float64) / np.mean(self.chance)
         # a subset of XCon may hold no labeled images
-        of_unlabeled = n_labeled / n_unlabeled if n_labeled and n_unlabeled else 1.0
-        share = np.concatenate([labeled, np.full(n_unlabeled, of_unlabeled)])
-        return np.cumsum(share, out=share)
+        unlabeled_weight = n_labeled / n_unlabeled if n_labeled and n_unlabeled else 1.0
+        return np.cumsum(np.concatenate([labeled, np.full(n_unlabeled, unlabeled_weight)]))

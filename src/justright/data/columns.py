@@ -35,12 +35,12 @@ def nfc_column(names: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """
     if isinstance(names, pa.ChunkedArray):
         return pa.chunked_array([nfc_column(chunk) for chunk in names.chunks], names.type)
-    coded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
-    before: list[str | None] = coded.dictionary.to_pylist()
+    encoded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
+    before: list[str | None] = encoded.dictionary.to_pylist()
     after = [None if name is None else nfc(name) for name in before]
     if after == before:
         return names
-    return pa.array(after, coded.dictionary.type).take(coded.indices).cast(names.type)  # two forms become one entry
+    return pa.array(after, encoded.dictionary.type).take(encoded.indices).cast(names.type)  # two forms become one entry
 
 
 def visible(name: str) -> str:
@@ -80,24 +80,25 @@ def superclass_column(depth: int) -> str:
 
 def superclass_columns(table: pa.Table) -> list[str]:
     """The columns of super-categories that a table has, fine to coarse."""
-    return list(takewhile(table.column_names.__contains__, map(superclass_column, count(1))))
+    return list(takewhile(lambda name: name in table.column_names, map(superclass_column, count(1))))
 
 
 def levels_of(chains: Sequence[Sequence[str]]) -> list[list[str | None]]:
     """Super-categories by level, fine to coarse, from the chain above each class, coarse to fine.
 
-    A class with a shorter chain has no name at the finest levels.
+    A class with a shorter chain has no name at the finest levels. Example: the chains ("birds", "gulls") and ("fish",)
+    make the levels ["gulls", None] and ["birds", "fish"].
     """
     depths = reversed(range(max(map(len, chains), default=0)))
     return [[chain[depth] if depth < len(chain) else None for chain in chains] for depth in depths]
 
 
-def names_column(names: Sequence[str | None], places: Int[Array, " rows"]) -> pa.Array:
-    """For each row the name at its place in `names`, dictionary-encoded.
+def names_column(names: Sequence[str | None], indices: Int[Array, " rows"]) -> pa.Array:
+    """The name at each index, dictionary-encoded.
 
-    The dictionary holds the names that occur in order of appearance, so that equal rows make equal files.
+    The dictionary holds the names that occur, in order of appearance, so that equal rows make equal files.
     """
-    return pa.array(names, pa.string()).take(pa.array(places)).cast(NAME)
+    return pa.array(names, pa.string()).take(pa.array(indices)).cast(NAME)
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
@@ -107,7 +108,7 @@ def write_csv(table: pa.Table, path: Path) -> None:
 
 
 def column(name: str, values: Any, n: int) -> pa.Array | pa.ChunkedArray:
-    """The values with the type of this column; for None `n` unknown values: -1 for labels, nulls otherwise."""
+    """The values with the type of this column. None stands for `n` unknown values: -1 for labels, nulls otherwise."""
     kind = COLUMNS.get(name, NAME)
     if values is None:
         return pa.repeat(pa.scalar(UNLABELED, kind), n) if name == "label" else pa.nulls(n, kind)
@@ -119,7 +120,7 @@ def column(name: str, values: Any, n: int) -> pa.Array | pa.ChunkedArray:
 
 
 def with_columns(table: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
-    """Replace columns of a table."""
+    """The table with other values in these columns."""
     for name, values in columns.items():
         table = table.set_column(table.schema.get_field_index(name), name, values)
     return table

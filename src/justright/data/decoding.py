@@ -139,25 +139,31 @@ def _upright(image: Image.Image) -> Image.Image:
 def _from_deep_gray(image: Image.Image) -> Image.Image:
     """Convert 16-bit and floating-point gray to 8 bits; Pillow's conversion would clip it to white or black."""
     gray = np.asarray(image, dtype=np.float32)
-    top = float(gray.max(initial=0.0))
-    full = 1.0 if image.mode == "F" and top <= 1 else 255.0 if top <= 255 else 65535.0
-    return Image.fromarray(np.clip(gray * (255 / full), 0, 255).astype(np.uint8)).convert("RGB")
+    brightest = float(gray.max(initial=0.0))
+    white = 65535.0
+    if image.mode == "F" and brightest <= 1:
+        white = 1.0
+    elif brightest <= 255:
+        white = 255.0
+    return Image.fromarray(np.clip(gray * (255 / white), 0, 255).astype(np.uint8)).convert("RGB")
 
 
 def format_of(data: bytes) -> str | None:
-    """Pillow's name of the format that these bytes start like; None if it reads no such format, or knows no start."""
+    """The format that the first bytes belong to, by Pillow's name such as PNG; None if it is unknown to Pillow."""
     if is_heif(data):
         return "HEIF" if reads_heif() else None
     Image.init()
     start = data[:16].ljust(16, b"\0")
-    accepts = {name: accept for name, (_, accept) in Image.OPEN.items() if accept is not None}
-    return next((name for name, accept in accepts.items() if accept(start) is True), None)
+    for name, (_, accept) in Image.OPEN.items():
+        if accept is not None and accept(start) is True:
+            return name
+    return None
 
 
 def format_against_suffix(data: bytes, path: str) -> str | None:
     """The format of the bytes if the suffix is that of another one, otherwise None."""
-    actual, promised = format_of(data), Image.registered_extensions().get(os.path.splitext(path)[1].lower())
-    return None if promised in (None, actual) else actual
+    actual, by_suffix = format_of(data), Image.registered_extensions().get(os.path.splitext(path)[1].lower())
+    return None if by_suffix in (None, actual) else actual
 
 
 def is_cut_off(data: bytes) -> bool:

@@ -70,7 +70,7 @@ def near_components(
     """
     if not 0 <= near <= MAX_NEAR:
         raise DataError(f"near copies within {near} bits", expected=f"0 to {MAX_NEAR}")
-    looks, which = np.unique(np.column_stack([hashes, colors.astype(np.uint64)]), axis=0, return_inverse=True)
+    looks, inverse = np.unique(np.column_stack([hashes, colors.astype(np.uint64)]), axis=0, return_inverse=True)
     n = len(looks)
     component = np.arange(n)
     for band in range(near + 1):
@@ -79,7 +79,7 @@ def near_components(
         for left, right in _close_in_band(looks[:, 0], looks[:, 1:].astype(np.int64), mask, near):
             edges = coo_array((np.ones(len(left), bool), (component[left], component[right])), shape=(n, n))
             component = connected_components(edges, directed=False)[1][component].astype(np.int64)
-    return component[which.ravel()]
+    return component[inverse.ravel()]
 
 
 def _close_in_band(
@@ -92,7 +92,7 @@ def _close_in_band(
     first = np.arange(len(order))
     pairs: list[Array] = []
     n_pairs = 0
-    for step in count(1):  # each look and the one `step` places further in its bucket, all buckets at once
+    for step in count(1):  # compare each look with the one `step` positions later, while both have the same band
         first = first[: np.searchsorted(first, len(order) - step)]
         first = first[band[first] == band[first + step]]
         if not len(first):

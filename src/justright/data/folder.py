@@ -23,6 +23,7 @@ from justright.utils.errors import DataError, MissingDataError
 from justright.utils.files import replacing
 from justright.utils.parallel import in_threads, n_cores
 from justright.utils.types import UNLABELED
+from justright.utils.wording import count_text, first_names
 
 IMAGE_SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".avif", ".jp2"}
@@ -53,15 +54,16 @@ def open_folder(root: Path) -> ImageSet:
 
 def no_images(source: Path, others: Sequence[str]) -> DataError:
     """The error for a folder or zip without images; `others` are the files that it holds."""
-    n_heif, n = sum(is_image_name(path) for path in others), len(others)
-    names = ", ".join([*sorted(others)[:N_SHOWN], *["..."] * (n > N_SHOWN)])
-    held = f"{n:,} other file{'s' * (n != 1)} ({names.encode(errors='backslashreplace').decode()})" if n else "no file"
+    found, advice = "no file", "give the folder or zip that holds the images, at any depth"
+    if others:
+        names = first_names(sorted(others), N_SHOWN).encode(errors="backslashreplace").decode()
+        found = f"{count_text(len(others), 'other file')} ({names})"
+    if n_heif := sum(is_image_name(path) for path in others):
+        advice = f"{HEIF_EXTRA} to read {count_text(n_heif, 'HEIF photo')}"
     return DataError(
-        f"{source} holds no images, and {held}",
+        f"{source} holds no images, and {found}",
         expected=f"files that end in {', '.join(sorted(IMAGE_SUFFIXES))}",
-        advice=f"{HEIF_EXTRA} to read {n_heif:,} HEIF photo{'s' * (n_heif != 1)}"
-        if n_heif
-        else "give the folder or zip that holds the images, at any depth",
+        advice=advice,
     )
 
 
@@ -69,10 +71,10 @@ def columns_of(paths: list[str]) -> dict[str, Any]:
     """Path, label, class name and super-categories of files in class folders, sorted as by ImageFolder."""
     paths = sorted(paths, key=lambda path: (nfc(os.path.dirname(path)), path))
     folders = [nfc(os.path.dirname(path)) for path in paths]
-    label_of = {folder: label for label, folder in enumerate(sorted({*folders} - {""}))} | {"": UNLABELED}
+    label_of = {folder: label for label, folder in enumerate(sorted(set(folders) - {""}))}
     return {
         "path": paths,
-        "label": [label_of[folder] for folder in folders],
+        "label": [label_of.get(folder, UNLABELED) for folder in folders],
         "class_name": [folder or None for folder in folders],
         "superclasses": levels_of([folder.split("/")[:-1] for folder in folders]),
     }
@@ -96,10 +98,11 @@ def why_unrecognized(path: str) -> str:
 
 def walk(root: Path) -> Iterator[str]:
     """Yield every file below `root`, relative to it, except hidden ones. Links are followed, cycles are not."""
+    # a folder below `root`, the real paths of it and the folders above it, and how many of them are links
     pending: list[tuple[str, tuple[str, ...], int]] = [("", (os.path.realpath(root),), 0)]
-    ways: Counter[str] = Counter()
+    n_ways: Counter[str] = Counter()
     while pending:
-        folder, chain, n_links = pending.pop()
+        folder, above, n_links = pending.pop()
         try:
             with os.scandir(os.path.join(root, folder)) as opened:
                 entries = [entry for entry in opened if not entry.name.startswith(".")]
@@ -111,24 +114,25 @@ def walk(root: Path) -> Iterator[str]:
             problem = f"the folder {os.path.join(root, folder)} cannot be read: {error.strerror or error}"
             raise DataError(problem, advice="allow reading it, or leave it out") from error
         for entry in entries:
-            inside, is_link = f"{folder}/{entry.name}" if folder else entry.name, entry.is_symlink()
+            path, is_link = f"{folder}/{entry.name}" if folder else entry.name, entry.is_symlink()
             # `isdir` is False for a link to itself or to an unreadable place: reported when the file is read
             if not (os.path.isdir(entry.path) if is_link else entry.is_dir()):
-                yield inside
+                yield path
                 continue
-            real, n_inside = os.path.join(chain[-1], entry.name), n_links + is_link
+            real, n_links_inside = os.path.join(above[-1], entry.name), n_links
             if is_link:
-                real = os.path.realpath(real)
-            if real in chain:
+                real, n_links_inside = os.path.realpath(real), n_links + 1
+            if real in above:
                 continue
-            ways[real] += n_inside > 1  # links inside links multiply the paths
-            if ways[real] > MAX_WAYS:
+            if n_links_inside > 1:  # links inside links multiply the paths
+                n_ways[real] += 1
+            if n_ways[real] > MAX_WAYS:
                 raise DataError(
-                    f"links in {root} lead to {real} in more than {MAX_WAYS} ways, one of them {inside}",
+                    f"links in {root} lead to {real} in more than {MAX_WAYS} ways, one of them {path}",
                     expected="linked folders that do not hold links to each other",
                     advice="remove those links, or list the images in a table",
                 )
-            pending.append((inside, (*chain, real), n_inside))
+            pending.append((path, (*above, real), n_links_inside))
 
 
 def open_archive(archive: Path) -> ImageSet:
@@ -155,7 +159,8 @@ def unrecognized(source: Any) -> list[str]:
     """The files of a folder or a zip that are neither images by name nor the labels of a zip, without hidden ones."""
     if not isinstance(source, str | os.PathLike):
         return []
-    path, names = Path(source), []
+    path = Path(source)
+    names: list[str] = []
     if path.is_dir():
         names = list(walk(path))
     elif path.is_file() and path.suffix.lower() == ".zip":
@@ -188,11 +193,13 @@ def _labeled(table: pa.Table, reader: ZipReader, members: list[str], member: str
     """The images of a zip that the CSV `member` lists."""
     origin, folder = f"{member} in {reader.archive}", posixpath.dirname(member)
     names = text_column(table, path_column(table, origin), origin).to_pylist()
+    if not names:
+        raise DataError(f"{origin} has no rows", expected="a row for each image")
     for prefix in ("", posixpath.join(folder, ""), posixpath.join(folder, "images", "")):
-        if names and f"{prefix}{names[0]}" in members:
+        if f"{prefix}{names[0]}" in members:
             return images_of_table(table, reader, reader.archive.stem, origin, prefix)
     raise DataError(
-        f"{origin} lists {repr(names[0]) if names else 'nothing'}, which is not in {reader.archive.name}",
+        f"{origin} lists {names[0]!r}, which is not in {reader.archive.name}",
         expected="paths relative to the zip, to the CSV, or to a folder images beside it",
     )
 

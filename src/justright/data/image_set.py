@@ -72,13 +72,13 @@ class ImageSet:
         if unknown := sorted(set(columns) - set(COLUMNS)):
             raise TypeError(f"unknown columns {unknown}; an ImageSet has {sorted(COLUMNS)}")
         n = len(path)
-        same = {"source": reader.source, "dataset": dataset}
-        columns |= {name: names_column([value], np.zeros(n, np.int32)) for name, value in same.items()}
+        for name, value in (("source", reader.source), ("dataset", dataset)):
+            columns[name] = names_column([value], np.zeros(n, np.int32))
         columns = dict.fromkeys(COLUMNS) | columns | {"path": path}
         columns |= {superclass_column(depth): names for depth, names in enumerate(superclasses, start=1)}
-        given = {name: column(name, values, n) for name, values in columns.items()}
-        given |= {name: nfc_column(given[name]) for name in given if name in NAMES or name not in COLUMNS}
-        return cls(pa.table(given), {reader.source: reader})
+        typed = {name: column(name, values, n) for name, values in columns.items()}
+        typed |= {name: nfc_column(typed[name]) for name in typed if name in NAMES or name not in COLUMNS}
+        return cls(pa.table(typed), {reader.source: reader})
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -163,7 +163,7 @@ class ImageSet:
         return list(self.content_column(is_strict=is_strict).to_pylist())
 
     def content_column(self, *, is_strict: bool = True, is_fresh: bool = False) -> pa.ChunkedArray:
-        """The hash of each image's content, whatever id the table has. Computed once for a set and its subsets.
+        """The hash of each image's content, whatever ids the table has. Computed once for a set and its subsets.
 
         Parameters:
             is_strict: raise BadImageError for an unreadable image; otherwise its id is empty.
@@ -208,10 +208,9 @@ class ImageSet:
 
     def changed(self) -> list[str]:
         """The files whose content is not that of the column `content`, with the reason."""
-        current = self.content_column(is_strict=False, is_fresh=True)
+        current = self.content_column(is_strict=False, is_fresh=True).to_pylist()
         reasons = []
-        before = self.table[CONTENT]
-        for path, content, expected in zip(self.paths, current.to_pylist(), before.to_pylist(), strict=True):
+        for path, content, expected in zip(self.paths, current, self.table[CONTENT].to_pylist(), strict=True):
             if not content:
                 reasons.append(f"{path}: missing or unreadable")
             elif content != expected:
@@ -269,9 +268,10 @@ class ImageSet:
         """Concatenate tables, labels unchanged; `merge_pool` gives several sets one label space."""
         table = pa.concat_tables([images.table for images in sets], promote_options="default").unify_dictionaries()
         readers = {source: reader for images in sets for source, reader in images.readers.items()}
-        parts = [images._content for images in sets]
-        chunks = [chunk for part in parts if part is not None for chunk in part.chunks]
-        content = None if any(part is None for part in parts) else pa.chunked_array(chunks, pa.string())
+        known = [images._content for images in sets if images._content is not None]
+        content = None
+        if len(known) == len(sets):
+            content = pa.chunked_array([chunk for column in known for chunk in column.chunks], pa.string())
         return ImageSet(table, readers, content)
 
     def save(self, path: Path) -> None:
@@ -283,21 +283,21 @@ class ImageSet:
         saved_as = {source: self.readers[source].saved_as(path.parent) for source in used}
         table = rename_sources(self.table, {source: name or SAVED_BYTES for source, name in saved_as.items()})
         if None in saved_as.values():
-            inside = pc.equal(table["source"].cast(pa.string()), SAVED_BYTES).to_numpy()
-            images = [self.encoded(row) if inside[row] else None for row in range(len(self))]
-            rows = [str(row) if inside[row] else old for row, old in enumerate(self.paths)]
-            table = with_columns(table, {"path": pa.array(rows)})
+            is_inside = pc.equal(table["source"].cast(pa.string()), SAVED_BYTES).to_numpy()
+            images = [self.encoded(row) if is_inside[row] else None for row in range(len(self))]
+            paths = [str(row) if is_inside[row] else path for row, path in enumerate(self.paths)]
+            table = with_columns(table, {"path": pa.array(paths)})
             table = table.append_column(SAVED_BYTES, pa.array(images, pa.binary()))
         write_parquet(table, path)
 
 
 def sent(images: ImageSet, rows: range | Int[Array, " rows"]) -> pa.Table:
-    """The rows of a table, in ascending order, as sent to a worker; there `ImageSet(table, readers)` opens them."""
+    """The table of these rows, in ascending order, for a worker, which opens it as `ImageSet(table, readers)`."""
     if not len(rows):
         return images.table.select(SENT).slice(0, 0)
     first, last = int(rows[0]), int(rows[-1])
-    near = images.table.select(SENT).slice(first, last - first + 1)  # take would go through the whole table
-    return near.take(pa.array([int(row) - first for row in rows])).combine_chunks()
+    span = images.table.select(SENT).slice(first, last - first + 1)  # take would go through the whole table
+    return span.take(pa.array([int(row) - first for row in rows])).combine_chunks()
 
 
 def sent_in_parts(images: ImageSet, n_rows: int) -> Iterator[pa.Table]:

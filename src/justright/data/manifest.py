@@ -111,42 +111,42 @@ def path_column(table: pa.Table, origin: str) -> str:
 
 def no_path_column(names: Sequence[str], origin: str) -> DataError:
     """The error for a table without a column of paths."""
-    is_one = len(names) == 1 and any(separator in names[0] for separator in ";\t|")
-    advice = SAVE_AS_CSV if is_one else "name the column with the paths of the images path"
+    has_other_separator = len(names) == 1 and any(separator in names[0] for separator in ";\t|")
+    advice = SAVE_AS_CSV if has_other_separator else "name the column with the paths of the images path"
     return DataError(f"{origin} has the columns {', '.join(names)}", expected=LAYOUT, advice=advice)
 
 
 def _labels(table: pa.Table, origin: str) -> tuple[Array | None, pa.ChunkedArray | None]:
     """Labels as integers, and class names; text labels are numbered alphabetically."""
-    label, name = (
-        nfc_column(text_column(table, column, origin)) if column in table.column_names else None
-        for column in ("label", "class_name")
-    )
-    if label is not None and (whole := whole_labels(label, origin)) is not None:
-        numbers, label = whole
-        if name is None:
-            name = pc.if_else(pa.array(numbers >= 0), label, pa.scalar(None, pa.string()))
-        _check_one_name_each(numbers, name, origin)
-        return numbers, name
-    if label is not None and name is not None:
+    columns = [name for name in ("label", "class_name") if name in table.column_names]
+    if not columns:
+        return None, None
+    texts = {name: nfc_column(text_column(table, name, origin)) for name in columns}
+    if "label" in texts and (numeric := whole_labels(texts["label"], origin)) is not None:
+        numbers, label_text = numeric
+        names = texts.get("class_name")
+        if names is None:
+            names = pc.if_else(pa.array(numbers >= 0), label_text, pa.scalar(None, pa.string()))
+        _check_one_name_each(numbers, names, origin)
+        return numbers, names
+    if len(texts) == 2:
         raise DataError(
             f"{origin}: column label holds text although there is a column class_name",
             expected="whole numbers in label, or only one of the two columns",
         )
-    if (name := label if name is None else name) is None:
-        return None, None
-    names = sorted(x for x in name.unique().to_pylist() if x is not None)
-    return np.asarray(pc.fill_null(pc.index_in(name, pa.array(names, pa.string())), UNLABELED)), name
+    names = texts[columns[0]]
+    classes = sorted(name for name in names.unique().to_pylist() if name is not None)
+    return np.asarray(pc.fill_null(pc.index_in(names, pa.array(classes, pa.string())), UNLABELED)), names
 
 
 def _check_one_name_each(labels: Array, names: pa.ChunkedArray, origin: str) -> None:
     pairs = pa.table({"label": labels, "name": names}).group_by(["label", "name"]).aggregate([]).to_pylist()
-    seen: dict[int, str | None] = {}
+    name_of: dict[int, str | None] = {}
     for pair in pairs:
         label, name = pair["label"], pair["name"]
-        if label != UNLABELED and seen.setdefault(label, name) != name:
+        if label != UNLABELED and name_of.setdefault(label, name) != name:
             raise DataError(
-                f"{origin}: label {label} has the class names {seen[label]!r} and {name!r}",
+                f"{origin}: label {label} has the class names {name_of[label]!r} and {name!r}",
                 expected="one class name a label",
             )
 
@@ -169,9 +169,9 @@ def _open_source(saved: str, table: pa.Table, file: Path) -> Reader:
             return BytesReader(str(file.absolute()), table[SAVED_BYTES].cast(pa.large_binary()))
         except pa.ArrowException as error:
             raise DataError(f"{file}: the images in it cannot be read: {error}") from error
-    place = Path(os.path.normpath(file.absolute().parent / where))
+    path = Path(os.path.normpath(file.absolute().parent / where))
     if kind in ("folder", "zip") and "\0" not in where:
-        return FolderReader(place) if kind == "folder" else ZipReader(place)
+        return FolderReader(path) if kind == "folder" else ZipReader(path)
     if kind == "glyphs" and (recipe := re.fullmatch(r"seed=(\d{1,20}),size=(\d{1,4})", where, re.ASCII)):
         return GlyphReader(seed=int(recipe[1]), size=int(recipe[2]))
     raise DataError(

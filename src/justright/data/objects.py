@@ -95,9 +95,9 @@ def from_dataset(data: Any, name: str) -> ImageSet:
         inside = [os.path.relpath(path, root) for path in paths]
         return _labeled(FolderReader(Path(root)), name, inside, labels, classes)
     rows = range(len(data))
-    known = [labels for labels in (getattr(data, each, None) for each in LABEL_ATTRIBUTES) if labels is not None]
-    if known:
-        return _labeled(ObjectReader(name, data, 0), name, rows, known[0], classes)
+    for attribute in LABEL_ATTRIBUTES:
+        if (targets := getattr(data, attribute, None)) is not None:
+            return _labeled(ObjectReader(name, data, 0), name, rows, targets, classes)
     first = data[0] if len(data) else None
     if isinstance(first, Image.Image | np.ndarray | bytes):
         return _labeled(ObjectReader(name, data, None), name, rows, None, None)
@@ -122,8 +122,10 @@ def _from_hugging_face(data: Any, name: str) -> ImageSet:
     kinds = {column: type(feature).__name__ for column, feature in data.features.items()}
 
     def first_column(kind: str, *usual: str) -> str | None:
-        of_kind = [column for column in kinds if kinds[column] == kind]
-        return next(iter(of_kind + [column for column in usual if column in kinds]), None)
+        """The first column of this kind, else the first of the usual names."""
+        candidates = [column for column in kinds if kinds[column] == kind]
+        candidates += [column for column in usual if column in kinds]
+        return candidates[0] if candidates else None
 
     image, label = first_column("Image", "image", "img"), first_column("ClassLabel", *LABEL_COLUMNS)
     if image is None:
@@ -141,11 +143,11 @@ def _from_hugging_face(data: Any, name: str) -> ImageSet:
 
 def _labeled(reader: Reader, name: str, paths: Iterable[Any], labels: Any, names: Sequence[str] | None) -> ImageSet:
     """The images with labels, which are numbers or text; `names` has the class name of each number."""
-    columns: dict[str, Any] = {"path": [*map(str, paths)]}
+    columns: dict[str, Any] = {"path": list(map(str, paths))}
     if labels is not None:
         columns["label"] = labels = list(labels)
         if not all(label is None or isinstance(label, str) for label in labels):
-            numbers = columns["label"] = [whole_label(label, name, row) for row, label in enumerate(labels)]
+            numbers = columns["label"] = [whole_number(label, name, row) for row, label in enumerate(labels)]
             if names and max(numbers) >= len(names):
                 raise DataError(f"label {max(numbers)}, but {len(names)} class names", expected="a name for each label")
             if names:
@@ -153,7 +155,7 @@ def _labeled(reader: Reader, name: str, paths: Iterable[Any], labels: Any, names
     return images_of_table(arrow_table(columns, name), reader, name, name)
 
 
-def whole_label(label: Any, name: str, row: int) -> int:
+def whole_number(label: Any, name: str, row: int) -> int:
     """A label as a number, -1 where it is unknown."""
     value = label.item() if hasattr(label, "item") and np.size(np.asarray(label)) == 1 else label
     if value is None:

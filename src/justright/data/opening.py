@@ -12,14 +12,7 @@ import pyarrow as pa
 
 from justright.data.catalog import DATA_SETS
 from justright.data.columns import SUPERCLASS
-from justright.data.folder import (
-    is_image_name,
-    is_recognized,
-    no_images,
-    open_archive,
-    open_folder,
-    walk,
-)
+from justright.data.folder import is_image_name, is_recognized, no_images, open_archive, open_folder, walk
 from justright.data.image_set import ImageSet
 from justright.data.manifest import LAYOUT, PATH_NAMES, arrow_table, images_of_table, no_path_column, open_manifest
 from justright.data.objects import from_dataset
@@ -62,25 +55,27 @@ def _open(source: Any, name: str | None) -> ImageSet:
         return _from_table(source)
     if isinstance(source, Mapping):
         return _from_classes(source)
-    if isinstance(source, list | tuple | set | frozenset | np.ndarray) or hasattr(source, "iloc"):  # or a pandas Series
+    is_series = hasattr(source, "iloc")  # of pandas
+    if is_series or isinstance(source, list | tuple | set | frozenset | np.ndarray):
         items = sorted(source) if isinstance(source, set | frozenset) else list(source)
         if not items:
             raise DataError("the list of images is empty", expected="at least one path or image")
         if any(isinstance(item, str | os.PathLike) for item in items):
             return _from_paths(files_of(items, "the list"))
         source = items
-    is_data_set = any(hasattr(source, name) for name in ("__getitem__", "features", "indices"))
+    is_data_set = any(hasattr(source, attribute) for attribute in ("__getitem__", "features", "indices"))
     if isinstance(source, bytes) or not is_data_set:
         raise DataError(f"cannot open a {type(source).__name__} as images", expected=OBJECTS)
     return from_dataset(source, name or _object_name(source))
 
 
 def _object_name(data: Any) -> str:
-    """What a data set object calls itself, such as cifar10, or its class."""
+    """The name that a data set object has, such as cifar10, else that of its class."""
     if hasattr(data, "dataset") and hasattr(data, "indices"):
         return _object_name(data.dataset)
-    own = getattr(getattr(data, "info", None), "dataset_name", None)
-    return str(own or ("images" if isinstance(data, list) else type(data).__name__.lower()))
+    if name := getattr(getattr(data, "info", None), "dataset_name", None):
+        return str(name)
+    return "images" if isinstance(data, list) else type(data).__name__.lower()
 
 
 def _from_path(source: str) -> ImageSet:
@@ -97,30 +92,29 @@ def _from_path(source: str) -> ImageSet:
     return open_archive(path) if path.suffix.lower() == ".zip" else open_manifest(path)
 
 
-def _from_paths(paths: list[str], class_names: list[str] | None = None) -> ImageSet:
-    columns = {"path": paths} | ({} if class_names is None else {"class_name": class_names})
-    return _from_table(arrow_table(columns, "images"), "images")
+def _from_paths(paths: list[str], **columns: list[str]) -> ImageSet:
+    return _from_table(arrow_table({"path": paths, **columns}, "images"), "images")
 
 
 def _from_classes(classes: Mapping[Any, Any]) -> ImageSet:
     """A dict from class name to a path, a folder, or several of them."""
     paths: list[str] = []
     names: list[str] = []
-    for name, given in classes.items():
-        if isinstance(given, str | os.PathLike):
-            given = [given]
-        if not isinstance(given, Iterable) or hasattr(given, "features"):
+    for name, sources in classes.items():
+        if isinstance(sources, str | os.PathLike):
+            sources = [sources]
+        if not isinstance(sources, Iterable) or hasattr(sources, "features"):
             raise DataError(
-                f"{name!r} holds a {type(given).__name__}",
+                f"{name!r} holds a {type(sources).__name__}",
                 expected="a dict from class name to paths or folders",
                 advice=f"for a dict of data sets open one of them, such as data[{name!r}]",
             )
-        files = files_of(given, f"class {name!r}")
+        files = files_of(sources, f"class {name!r}")
         paths += files
         names += [str(name)] * len(files)
     if not paths:
         raise DataError("the dict of classes holds no paths", expected="paths or folders for each class")
-    return _from_paths(paths, names)
+    return _from_paths(paths, class_name=names)
 
 
 def files_of(paths: Iterable[Any], origin: str) -> list[str]:
@@ -150,14 +144,15 @@ def files_of(paths: Iterable[Any], origin: str) -> list[str]:
 def _from_table(source: Any, origin: str = "the table") -> ImageSet:
     """A pandas DataFrame or an Arrow table; relative paths start at the current folder."""
     names = [str(name) for name in (source.column_names if isinstance(source, pa.Table) else source.columns)]
-    wanted = [name for name in names if name in (*PATH_NAMES, *TABLE_COLUMNS) or name.startswith(SUPERCLASS)]
-    if twice := [name for name in wanted if names.count(name) > 1]:
-        raise DataError(f"{origin} has {names.count(twice[0])} columns named {twice[0]}", expected="one of each name")
-    if not {*PATH_NAMES} & {*names}:
+    used = [name for name in names if name in (*PATH_NAMES, *TABLE_COLUMNS) or name.startswith(SUPERCLASS)]
+    if repeated := [name for name in used if names.count(name) > 1]:
+        problem = f"{origin} has {names.count(repeated[0])} columns named {repeated[0]}"
+        raise DataError(problem, expected="one of each name")
+    if not set(PATH_NAMES) & set(names):
         raise no_path_column(names, origin)
     if not len(source):
         raise DataError(f"{origin} has no rows", expected=LAYOUT)
-    table = source if isinstance(source, pa.Table) else arrow_table({name: source[name] for name in wanted}, origin)
+    table = source if isinstance(source, pa.Table) else arrow_table({name: source[name] for name in used}, origin)
     images = images_of_table(table, FolderReader(Path.cwd()), "images", origin)
     if not any(map(os.path.exists, images.paths)):
         raise MissingDataError(

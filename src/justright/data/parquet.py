@@ -22,9 +22,9 @@ FINGERPRINT = b"justright_print"
 
 def write_parquet(table: pa.Table, path: Path) -> None:
     """Write a table atomically, with its fingerprint."""
-    fingerprint = {FINGERPRINT: hash_pieces(_pieces(table)).encode()}
+    fingerprint = hash_pieces(_pieces(table)).encode()
+    signed = table.replace_schema_metadata(_other_metadata(table) | {FINGERPRINT: fingerprint})
     with replacing(path) as temporary:
-        signed = table.replace_schema_metadata(_other_metadata(table) | fingerprint)
         pq.write_table(signed, temporary, write_page_checksum=True)
 
 
@@ -66,5 +66,7 @@ def _pieces(table: pa.Table) -> Iterator[bytes | memoryview]:
 def _bytes(values: pa.Array) -> memoryview:
     """All values of an array one after the other, without a copy."""
     _, offsets, data = values.buffers()
-    ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1] if offsets else [0]
-    return memoryview(data or b"")[ends[0] : ends[-1]]
+    if not offsets or not data:
+        return memoryview(b"")
+    ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
+    return memoryview(data)[ends[0] : ends[-1]]

@@ -61,12 +61,12 @@ def merge_pool(sets: Sequence[ImageSet], max_per_class: int | None = None) -> Po
             part = images.take(np.flatnonzero(np.array(images.table["dataset"].to_pylist()) == dataset))
             if max_per_class is not None:
                 part = _capped(part, dataset, max_per_class)
-            own = [Origin(dataset, label, name) for label, name in part.classes.items()]
-            position = np.searchsorted([origin.label for origin in own], part.labels)
-            labels = pa.array((len(origins) + position).astype(np.int32))
-            names = names_column([origin.name for origin in own], position)
+            classes = [Origin(dataset, label, name) for label, name in part.classes.items()]
+            index = np.searchsorted([origin.label for origin in classes], part.labels)
+            labels = pa.array((len(origins) + index).astype(np.int32))
+            names = names_column([origin.name for origin in classes], index)
             parts.append(part.replaced({"label": labels, "class_name": names}))
-            origins += own
+            origins += classes
     return Pool(ImageSet.concat(parts), tuple(origins))
 
 
@@ -76,16 +76,18 @@ def _check(sets: Sequence[ImageSet]) -> None:
     if not any(len(images) for images in sets):
         raise DataError("no labeled images", expected="an image of a class, in a folder or as a row of a table")
     names = [name for images in sets for name in images.datasets]
-    if twice := [name for name in names if names.count(name) > 1]:
+    if repeated := [name for name in names if names.count(name) > 1]:
         raise DataError(
-            f"two sets of the pool are called {twice[0]!r}",
+            f"two sets of the pool are called {repeated[0]!r}",
             expected="different names, because classes are named dataset/class",
             advice="open one of them as open_images(source, name=...)",
         )
     for images in sets:
-        if len(rows := np.flatnonzero(images.labels == UNLABELED)):
+        unlabeled = np.flatnonzero(images.labels == UNLABELED)
+        if len(unlabeled):
             raise DataError(
-                f"{len(rows):,} of {len(images):,} labeled images have no label, e.g. {images.paths[rows[0]]}",
+                f"{len(unlabeled):,} of {len(images):,} labeled images have no label, e.g. "
+                f"{images.paths[unlabeled[0]]}",
                 expected="a class for each",
                 advice="put each image into the folder of its class, or name the classes in a column class_name of a "
                 "table, or in a dict",
@@ -95,9 +97,10 @@ def _check(sets: Sequence[ImageSet]) -> None:
 def _capped(part: ImageSet, dataset: str, per_class: int) -> ImageSet:
     if not at_least(1, Integral).allows(per_class):
         raise DataError(f"a cap of {per_class} images", expected="a whole number of at least 1")
-    kept = []
+    chosen = []
     for label, name in part.classes.items():
         rows = np.flatnonzero(part.labels == label)
-        is_large = len(rows) > per_class
-        kept.append(generator(0, "pool", dataset, name).choice(rows, per_class, replace=False) if is_large else rows)
-    return part.take(np.sort(np.concatenate(kept)))
+        if len(rows) > per_class:
+            rows = generator(0, "pool", dataset, name).choice(rows, per_class, replace=False)
+        chosen.append(rows)
+    return part.take(np.sort(np.concatenate(chosen)))

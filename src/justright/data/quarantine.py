@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from justright.utils.errors import BadImageError, BadKind, DataError
 
@@ -24,10 +24,6 @@ class Quarantined:
     kind: BadKind
     reason: str
 
-    def to_json(self) -> dict[str, object]:
-        """The record as plain values."""
-        return asdict(self)
-
 
 class TooManyBadError(DataError):
     """Too many images of a source are bad to continue without them."""
@@ -46,21 +42,22 @@ def refuse_above(max_bad: float, bad: Sequence[Quarantined], n_images: int, name
     if not bad or (len(bad) <= max_bad * n_images and len(bad) < n_images):
         return
     examples = "\n".join(f"  {printable(f'{image.path}: {image.reason}')}" for image in bad[:N_EXAMPLES])
+    if len(bad) > N_EXAMPLES:
+        examples += f"\n  and {len(bad) - N_EXAMPLES:,} more"
     are_missing = all(image.kind == BadKind.MISSING for image in bad)
-    more = f"\n  and {len(bad) - N_EXAMPLES:,} more" if len(bad) > N_EXAMPLES else ""
     if len(bad) == n_images:
+        advice = "fix or replace these files; `justright audit` lists the reason of each"
         raise TooManyBadError(
-            f"no image of {name} can be read, {n_images:,} of {n_images:,} are bad:\n{examples}{more}",
+            f"no image of {name} can be read, {n_images:,} of {n_images:,} are bad:\n{examples}",
             expected="at least one readable image",
-            advice=MISSING_ADVICE
-            if are_missing
-            else "fix or replace these files; `justright audit` lists the reason of each",
+            advice=MISSING_ADVICE if are_missing else advice,
         )
+    advice = MISSING_ADVICE if are_missing else "fix or remove these files"
     raise TooManyBadError(
-        f"{len(bad):,} of {n_images:,} images of {name} are bad ({len(bad) / n_images:.1%}):\n{examples}{more}",
+        f"{len(bad):,} of {n_images:,} images of {name} are bad ({len(bad) / n_images:.1%}):\n{examples}",
         expected=f"at most {max_bad:.4g} of a source ({max_bad:.1%})",
-        advice=f"{MISSING_ADVICE if are_missing else 'fix or remove these files'}, or raise the limit to use the rest "
-        "without them (--max-bad of audit, discover, extract and predict)",
+        advice=f"{advice}, or raise the limit to use the rest without them (--max-bad of audit, discover, extract and "
+        "predict)",
     )
 
 

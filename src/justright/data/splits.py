@@ -84,8 +84,8 @@ class ClassSplit:
     def __post_init__(self) -> None:
         if not self.old or not self.new:
             raise DataError(f"{len(self.old)} old and {len(self.new)} new classes", expected="at least one of each")
-        if twice := sorted(label for label, n in Counter([*self.old, *self.new]).items() if n > 1):
-            raise DataError(f"classes {twice[:5]} are in the split twice", expected="each class once, old or new")
+        if repeated := sorted(label for label, n in Counter([*self.old, *self.new]).items() if n > 1):
+            raise DataError(f"classes {repeated[:5]} are in the split twice", expected="each class once, old or new")
 
     @property
     def new(self) -> tuple[int, ...]:
@@ -115,25 +115,27 @@ def read_class_split(path: Path, classes: Mapping[int, str] | None = None) -> Cl
     try:
         content = parsed_json(data)
         known, unknown = content["known_classes"], content["unknown_classes"]
-        levels = [(group, unknown[name]) for group, name in SSB_NAMES.items() if name in unknown]
-        levels += [(group, labels) for group, labels in unknown.items() if group not in SSB_NAMES.values()]
-        if not all(isinstance(labels, list) for labels in [known, *(labels for _, labels in levels)]):
+        groups = {group: unknown[name] for group, name in SSB_NAMES.items() if name in unknown}
+        groups |= {group: labels for group, labels in unknown.items() if group not in SSB_NAMES.values()}
+        if not all(isinstance(labels, list) for labels in [known, *groups.values()]):
             raise TypeError("classes are not in lists")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is not a class split ({error})", expected=SSB_LAYOUT) from error
     label_of = {nfc(name): label for label, name in (classes or {}).items()}
 
-    def label(named: Any) -> int:
-        named = nfc(named) if isinstance(named, str) else named
-        if not ((is_whole_number(named) and named >= 0) or (isinstance(named, str) and named in label_of)):
-            raise DataError(
-                f"{path} names the class {named!r}",
-                expected="class indices, or names that the data set has",
-                advice="pass classes=images.classes when the split names classes by text",
-            )
-        return named if isinstance(named, int) else label_of[named]
+    def label(class_: Any) -> int:
+        """The label of a class that the file gives as a label or as a name."""
+        if isinstance(class_, str) and nfc(class_) in label_of:
+            return label_of[nfc(class_)]
+        if is_whole_number(class_) and class_ >= 0:
+            return int(class_)
+        raise DataError(
+            f"{path} names the class {class_!r}",
+            expected="class indices, or names that the data set has",
+            advice="pass classes=images.classes when the split names classes by text",
+        )
 
-    return ClassSplit(tuple(map(label, known)), {group: tuple(map(label, labels)) for group, labels in levels})
+    return ClassSplit(tuple(map(label, known)), {group: tuple(map(label, labels)) for group, labels in groups.items()})
 
 
 def first_half(labels: Collection[int]) -> ClassSplit:
@@ -155,26 +157,26 @@ def random_half(labels: Collection[int], seed: int = 0) -> ClassSplit:
     ordered = sorted(labels)
     drawn = legacy_generator(seed).choice(len(ordered), len(ordered) // 2, replace=False)
     old = tuple(ordered[i] for i in drawn)
-    return ClassSplit(old, {UNGRADED: tuple(label for label in ordered if label not in set(old))})
+    return ClassSplit(old, {UNGRADED: tuple(sorted(set(ordered) - set(old)))})
 
 
 def graded(split: ClassSplit, hierarchy: Mapping[int, tuple[str, ...]]) -> ClassSplit:
     """Grade the new classes as Similar, Medium and Dissimilar, by how close they are to the old ones.
 
     `hierarchy` has the super-categories above each class, coarse to fine: its path. The grade is the share of a new
-    class's path that the nearest old class has too.
+    class's path that the nearest old class has too: 1/2 for ("bird", "owl") beside an old ("bird", "gull").
 
-    share(a) = max_b |common prefix of a's and b's path, coarse to fine| / |path of a|
+    share(a) = max_b |common prefix of a's and b's path| / |path of a|
 
     Thirds by rank, most similar first. Equal shares stay together and go where their middle rank falls, so a coarse
     hierarchy may leave a group empty.
     """
-    prefixes = {hierarchy[b][:depth] for b in split.old for depth in range(1, len(hierarchy[b]) + 1)}
+    old_prefixes = {hierarchy[old][:depth] for old in split.old for depth in range(1, len(hierarchy[old]) + 1)}
 
     def share(label: int) -> float:
         path = hierarchy[label]
-        common = sum(path[:depth] in prefixes for depth in range(1, len(path) + 1))
-        return common / len(path) if path else 0.0
+        n_common = sum(path[:depth] in old_prefixes for depth in range(1, len(path) + 1))
+        return n_common / len(path) if path else 0.0
 
     shares = {label: share(label) for label in split.new}
     groups: dict[str, list[int]] = {name: [] for name in SSB_NAMES}
@@ -216,18 +218,18 @@ def gcd_split(
     and seed 0 this is the split of the published results. Both parts keep the order of `images`.
     """
     classes = published_split(images)[0] if classes is None else classes
-    if absent := sorted(set(classes.old + classes.new) - set(images.classes)):
-        problem = f"the split names {len(absent)} classes that {images!r} lacks, such as {absent[:3]}"
+    if missing := sorted(set(classes.old + classes.new) - set(images.classes)):
+        problem = f"the split names {len(missing)} classes that {images!r} lacks, such as {missing[:3]}"
         raise DataError(problem, advice="check that the split belongs to this data set")
     if not (BELOW_1.allows(labeled_share) and labeled_share > 0):
         raise DataError(f"labeled_share is {labeled_share}", expected="a share between 0 and 1")
     images = images.of_classes(classes.old + classes.new)
-    of_old = np.flatnonzero(np.isin(images.labels, classes.old))
-    drawn = legacy_generator(seed).choice(len(of_old), int(labeled_share * len(of_old)), replace=False)
+    old_rows = np.flatnonzero(np.isin(images.labels, classes.old))
+    drawn = legacy_generator(seed).choice(len(old_rows), int(labeled_share * len(old_rows)), replace=False)
     is_labeled = np.zeros(len(images), dtype=bool)
-    is_labeled[of_old[drawn]] = True
-    labeled, rest = (images.take(np.flatnonzero(rows)) for rows in (is_labeled, ~is_labeled))
-    return Split(labeled, rest.without_labels(), classes), Truth(rest, classes.old)
+    is_labeled[old_rows[drawn]] = True
+    labeled, target = images.take(np.flatnonzero(is_labeled)), images.take(np.flatnonzero(~is_labeled))
+    return Split(labeled, target.without_labels(), classes), Truth(target, classes.old)
 
 
 N_IMAGENET = 1000  # classes of ImageNet-1k, the first and the old ones of ImageNet-1k-SSB
@@ -265,7 +267,8 @@ def exchanged(split: ClassSplit, group: str, images: ImageSet) -> ClassSplit:
         raise DataError(f"no difficulty group {group!r}", expected=f"one of {', '.join(SSB_NAMES)}")
     if group not in split.groups and any(images.hierarchy.values()):
         split = graded(split, images.hierarchy)
-        if sum(map(bool, split.groups.values())) == len(SSB_NAMES) - 1:  # a coarse hierarchy: thirds, ties as they come
+        n_graded = sum(1 for labels in split.groups.values() if labels)
+        if n_graded == len(SSB_NAMES) - 1:  # a coarse hierarchy: thirds, which separate classes of equal share
             thirds = np.array_split(split.new, len(SSB_NAMES))
             groups = {name: tuple(third.tolist()) for name, third in zip(SSB_NAMES, thirds, strict=True)}
             split = ClassSplit(split.old, groups)
@@ -289,6 +292,9 @@ def _ssb() -> Mapping[str, ClassSplit]:
 
 
 def _labels(ranges: str) -> tuple[int, ...]:
-    """Numbers and ranges of numbers, such as "3 5-7"."""
-    ends = [tuple(map(int, part.split("-"))) for part in ranges.split()]
-    return tuple(label for end in ends for label in range(end[0], end[-1] + 1))
+    """The labels of numbers and ranges: "3 5-7" is 3, 5, 6, 7."""
+    labels: list[int] = []
+    for part in ranges.split():
+        first, _, last = part.partition("-")
+        labels += range(int(first), int(last or first) + 1)
+    return tuple(labels)

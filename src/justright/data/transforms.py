@@ -109,10 +109,6 @@ class ImageRecipe:
         """The same recipe for another resolution, with the same share of the crop."""
         return replace(self, resolution=resolution, resize=int(resolution / self.crop))
 
-    def as_dict(self) -> dict[str, Any]:
-        """The recipe as plain values."""
-        return asdict(self)
-
 
 GRAY = np.array([0.299, 0.587, 0.114])  # luma of ITU-R 601, as in Pillow
 TO_YIQ = np.array([GRAY, [0.5959, -0.2746, -0.3213], [0.2115, -0.5227, 0.3112]])
@@ -172,12 +168,14 @@ class Weak:
 
     flip: float = 0.5
 
-    def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> View:
+    def draw(self, pixels: Pixels, recipe: ImageRecipe, rng: np.random.Generator) -> View:
         """Draw a random view."""
         resized, size = resize_shorter(pixels, recipe.resize, recipe.interpolation), recipe.resolution
-        top, left = (int(chance.integers(side - size + 1)) for side in resized.shape[1:])
+        top, left = (int(rng.integers(side - size + 1)) for side in resized.shape[1:])
         view = crop(resized, top, left, size, size)
-        return normalize(view.flip(-1) if chance.random() < self.flip else view, recipe.mean, recipe.std)
+        if rng.random() < self.flip:
+            view = view.flip(-1)
+        return normalize(view, recipe.mean, recipe.std)
 
 
 @dataclass(frozen=True)
@@ -199,28 +197,28 @@ class Strong:
     blur: float = 0.5
     blur_sigma: Span = (0.1, 2.0)  # the width of the blur in pixels
 
-    def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> View:
+    def draw(self, pixels: Pixels, recipe: ImageRecipe, rng: np.random.Generator) -> View:
         """Draw a random view."""
         size = recipe.resolution
         height, width = pixels.shape[1:]
-        box = random_box(height, width, self.scale, self.ratio, chance)
+        box = random_box(height, width, self.scale, self.ratio, rng)
         view = resize(crop(pixels, *box), size, size, recipe.interpolation)
-        if chance.random() < self.flip:
+        if rng.random() < self.flip:
             view = view.flip(-1)
         image = view.to(torch.float32, memory_format=torch.contiguous_format).div_(255.0)
         color = IDENTITY
-        if chance.random() < self.jitter:
+        if rng.random() < self.jitter:
             strengths = np.array([self.brightness, self.contrast, self.saturation])
-            brightness, contrast, saturation = chance.uniform(np.maximum(0.0, 1 - strengths), 1 + strengths).tolist()
-            hue, order = chance.uniform(-self.hue, self.hue), chance.permutation(4)
+            brightness, contrast, saturation = rng.uniform(np.maximum(0.0, 1 - strengths), 1 + strengths).tolist()
+            hue, order = rng.uniform(-self.hue, self.hue), rng.permutation(4)
             mean = image.mean(dim=(1, 2)).double().numpy()
             color = jitter(mean, brightness, contrast, saturation, hue, order.tolist())
-        if chance.random() < self.grayscale:
+        if rng.random() < self.grayscale:
             color = color.then(TO_GRAY)
         if color is not IDENTITY:
             image = recolored(image, color)
-        if chance.random() < self.blur:
-            image = gaussian_blur(image, float(chance.uniform(*self.blur_sigma)))
+        if rng.random() < self.blur:
+            image = gaussian_blur(image, float(rng.uniform(*self.blur_sigma)))
         return normalize(image.mul_(255.0), recipe.mean, recipe.std)
 
 
@@ -228,7 +226,7 @@ class Strong:
 class Plain:
     """The test transform: all views of an image are equal."""
 
-    def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> View:
+    def draw(self, pixels: Pixels, recipe: ImageRecipe, rng: np.random.Generator) -> View:
         """Return the test view."""
         return recipe.preprocess(pixels)
 
@@ -256,21 +254,21 @@ def draw_view(
     image: AnyImage, transform: Transform, recipe: ImageRecipe, *, seed: int, image_id: str, view: int
 ) -> View:
     """View number `view` of an image, normalized; equal arguments give equal views."""
-    chance = generator(seed, "view", type(transform).__name__, image_id, view)
-    return transform.draw(to_pixels(image), recipe, chance)
+    rng = generator(seed, "view", type(transform).__name__, image_id, view)
+    return transform.draw(to_pixels(image), recipe, rng)
 
 
-def random_box(height: int, width: int, scale: Span, ratio: Span, chance: np.random.Generator) -> Box:
+def random_box(height: int, width: int, scale: Span, ratio: Span, rng: np.random.Generator) -> Box:
     """A random crop: area uniform, ratio log-uniform.
 
     A box that does not fit is drawn again; after ten tries the largest centered box within `ratio` is returned.
     """
     for _ in range(CROP_TRIES):
-        area = height * width * chance.uniform(*scale)
-        shape = math.exp(chance.uniform(math.log(ratio[0]), math.log(ratio[1])))
+        area = height * width * rng.uniform(*scale)
+        shape = math.exp(rng.uniform(math.log(ratio[0]), math.log(ratio[1])))
         box_height, box_width = round(math.sqrt(area / shape)), round(math.sqrt(area * shape))
         if 0 < box_height <= height and 0 < box_width <= width:
-            top, left = chance.integers(height - box_height + 1), chance.integers(width - box_width + 1)
+            top, left = rng.integers(height - box_height + 1), rng.integers(width - box_width + 1)
             return int(top), int(left), box_height, box_width
     box_height = min(height, max(1, round(width / ratio[0])))
     box_width = min(width, max(1, round(height * ratio[1])))

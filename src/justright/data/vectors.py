@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +13,13 @@ from PIL import Image
 
 from justright.data.image_set import ImageSet
 from justright.data.manifest import arrow_table, images_of_table
-from justright.data.objects import whole_label
+from justright.data.objects import whole_number
 from justright.data.readers import Reader
 from justright.utils.errors import BadImageError, BadKind, DataError
 from justright.utils.types import UNLABELED, Array
 from justright.utils.validation import check_features
 
-SIDE = 256  # pixels of the longer side of a picture that is kept with a run
+PICTURE_SIDE = 256  # pixels of the longer side of a picture that is kept with a run
 Vectors = Float[Array, "images dim"]
 
 
@@ -42,16 +43,20 @@ class VectorReader(Reader):
             raise BadImageError(f"{path}: no such row", BadKind.MISSING)
         if self.pictures is not None:
             picture = self.pictures.image(self.row[path])
-            picture.thumbnail((SIDE, SIDE))
+            picture.thumbnail((PICTURE_SIDE, PICTURE_SIDE))
             return picture
-        vector = self.vector(path)
-        low, high = float(vector.min()), float(vector.max())
-        gray = np.round(255 * (vector - low) / ((high - low) or 1.0)).astype(np.uint8)
-        side = int(np.ceil(np.sqrt(len(gray))))
-        square = np.zeros(side * side, np.uint8)
-        square[: len(gray)] = gray
-        small = Image.fromarray(square.reshape(side, side))
-        return small.resize((SIDE // 4, SIDE // 4), Image.Resampling.NEAREST).convert("RGB")
+        return _drawn_vector(self.vector(path))
+
+
+def _drawn_vector(vector: Float[Array, " dim"]) -> Image.Image:
+    """The numbers of a vector as gray squares, row by row, for images without a picture."""
+    low, high = float(vector.min()), float(vector.max())
+    gray = np.round(255 * (vector - low) / ((high - low) or 1.0)).astype(np.uint8)
+    side = math.ceil(math.sqrt(len(gray)))
+    square = np.zeros(side * side, np.uint8)
+    square[: len(gray)] = gray
+    small = Image.fromarray(square.reshape(side, side))
+    return small.resize((PICTURE_SIDE // 4, PICTURE_SIDE // 4), Image.Resampling.NEAREST).convert("RGB")
 
 
 def vector_set(vectors: Any, labels: Any = None, name: str = "vectors") -> ImageSet:
@@ -72,7 +77,7 @@ def class_names(labels: Any, name: str) -> list[str | None]:
         if isinstance(label, str):
             names.append(str(label) or None)
         else:
-            number = whole_label(label, name, row)
+            number = whole_number(label, name, row)
             names.append(None if number == UNLABELED else str(number))
     return names
 
@@ -85,8 +90,10 @@ def with_vectors(images: ImageSet, vectors: Any) -> ImageSet:
     paths = images.paths
     if len(set(paths)) < len(paths):
         paths = [f"{row}:{path}" for row, path in enumerate(paths)]
-    known = {name: images.table[name] for name in ("label", "class_name")}
-    return ImageSet.of(VectorReader(rows, paths, images), dataset=images.datasets[0], path=paths, **known)
+    reader, table = VectorReader(rows, paths, images), images.table
+    return ImageSet.of(
+        reader, dataset=images.datasets[0], path=paths, label=table["label"], class_name=table["class_name"]
+    )
 
 
 def checked_vectors(vectors: Any, name: str) -> Vectors:

@@ -116,18 +116,14 @@ def by_clusters(
     n_categories: int,
     config: Config,
     seed: int,
-    ends_in_norm: bool = True,
+    ends_in_norm: bool,
 ) -> Learned:
-    """Semi-supervised k-means over known and target images: known class k is cluster k.
-
-    ends_in_norm: whether the last layer of the network is a norm, as in a ViT.
-    """
+    """Semi-supervised k-means over known and target images: known class k is cluster k."""
     center, directions, clustered = None, None, features[data.seen]
     if config.in_directions(ends_in_norm):
         center, directions = principal_directions(clustered, n_categories)
         clustered = in_directions(clustered, center, directions)
     kmeans = SemiSupKMeans(n_categories, n_init=config.n_init, max_iter=config.max_iter, seed=seed)
     kmeans.fit(clustered, data.labels[data.seen])
-    assigner = CategoryAssigner.of_centroids(np.asarray(kmeans.centroids_))
-    labels = np.asarray(kmeans.labels_[len(data.labeled) :], dtype=np.int64)
-    return Learned(replace(assigner, center=center, directions=directions), data.of_target(labels))
+    assigner = replace(CategoryAssigner.of_centroids(kmeans.centroids_), center=center, directions=directions)
+    return Learned(assigner, data.of_target(kmeans.labels_[len(data.labeled) :]))

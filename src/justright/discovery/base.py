@@ -38,8 +38,8 @@ from justright.features.extract import extract
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import home
 from justright.utils.fingerprint import differences
-from justright.utils.parallel import Engine
 from justright.utils.seeding import generator
+from justright.utils.settings import is_whole_number
 from justright.utils.types import UNLABELED, Array
 
 CALIBRATION_ROWS = 1 << 15  # at most about so many labeled images calibrate the one temperature
@@ -56,8 +56,6 @@ class Discovery(BaseEstimator, ABC):
             `config.views_by_seed`.
         folder: for checkpoints and metrics.jsonl; None writes none, and an interrupted `fit` starts again.
         bank: root of the stored views; None for the cache folder.
-        tensorboard: also write learning curves below `folder`.
-        engine: where views are computed; None for threads of this process.
 
     Attributes after `fit`:
         config_: the settings, with what depends on the data filled in.
@@ -93,8 +91,6 @@ class Discovery(BaseEstimator, ABC):
         seed: int = 0,
         folder: Path | None = None,
         bank: Path | None = None,
-        tensorboard: bool = False,
-        engine: Engine | None = None,
     ):
         self.n_categories = n_categories
         self.backbone = backbone
@@ -102,8 +98,6 @@ class Discovery(BaseEstimator, ABC):
         self.seed = seed
         self.folder = folder
         self.bank = bank
-        self.tensorboard = tensorboard
-        self.engine = engine
 
     def __sklearn_clone__(self) -> Discovery:
         """Share the backbone, which `fit` does not change, instead of copying it."""
@@ -127,10 +121,14 @@ class Discovery(BaseEstimator, ABC):
         config = self.config_class() if self.config is None else self.config
         if not isinstance(config, self.config_class):
             raise DataError(f"a {type(config).__name__} for {self.name}", expected=self.config_class.__name__)
+        for name in ("n_categories", "seed"):
+            if not is_whole_number(getattr(self, name)):
+                raise DataError(f"{name} is {getattr(self, name)!r}", expected="a whole number")
         self.n_categories_ = int(self.n_categories)
         data = TrainingData.of(split, sample_weight, weighting, config.held_out_share)
-        data = data if config.sees_labels else data.without_labels()
-        if not self.n_categories_ >= max(1, len(data.known)):
+        if not config.sees_labels:
+            data = data.without_labels()
+        if self.n_categories_ < max(1, len(data.known)):
             raise DegenerateError(
                 f"{self.n_categories_} categories for {len(data.known)} known classes",
                 expected="at least as many, and one",
@@ -170,8 +168,8 @@ class Discovery(BaseEstimator, ABC):
         """
         processes = Processes()
         root = self.bank or home() / "banks"
-        options |= {"content_ids": data.content_ids, "is_built": not processes.is_first, "engine": self.engine}
-        views = partial(open_views, self.backbone_, data.images, root, transform=transform, **options)
+        options |= {"transform": transform, "is_built": not processes.is_first}
+        views = partial(open_views, self.backbone_, data.images, root, **options)
         return processes.in_turn(views)
 
     @classmethod
@@ -203,7 +201,7 @@ class Discovery(BaseEstimator, ABC):
             rows, self.calibrated_on_ = self.labeled_rows_, "the labeled images it learned from, hence too sure"
         else:
             rows, self.calibrated_on_ = self.labeled_rows_, UNCALIBRATED
-        rows = rows[:: -(-len(rows) // CALIBRATION_ROWS) or 1]
+        rows = rows[:: max(1, math.ceil(len(rows) / CALIBRATION_ROWS))]
         target = features[data.n_labeled :]
         assigner = learned.assigner.calibrated(features[rows], data.labels[rows])
         cluster, confidence, best = assigner.assign(target)
@@ -303,22 +301,8 @@ class TrainedDiscovery(Discovery):
             more: further values that must not change when a run is resumed.
         """
         data = inputs.data
-        folder = None if self.folder is None else self.folder / part
         learner.guide = self._guide(inputs, config)
-        views: dict[str, Views] = {
-            stream: self._views(
-                learner.transform(stream),
-                data,
-                views=config.views,
-                precision=config.bank_precision,
-                seed=self.seed if config.views_by_seed else 0,
-            )
-            for stream in learner.streams
-        }
-        if not learner.is_tuned:
-            rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
-            n_views = N_FRESH if config.views == "fresh" else config.views
-            views = {stream: FeatureViews(each, np.unique(rows), n_views) for stream, each in views.items()}
+        views = {stream: self._training_views(learner, stream, data, config) for stream in learner.streams}
         made_with = {
             "method": self.name,
             "seed": int(self.seed),
@@ -330,14 +314,30 @@ class TrainedDiscovery(Discovery):
             **more,
         }
         learner.to(self.backbone.device)
+        what, plain = f"training the heads of {self.name}", None
         if learner.is_tuned:
             inputs.forget_features()
-        # without the network an epoch is so short that a search for a plateau would cost more
-        plain = inputs.plain if learner.is_tuned else None
-        training = Training(learner, views, data, config, folder, made_with, plain, self.tensorboard)
-        training.run(f"training {self.name}" if learner.is_tuned else f"training the heads of {self.name}")
+            # heads alone train so fast that the search for a plateau would take longer than it saves
+            what, plain = f"training {self.name}", inputs.plain
+        folder = None if self.folder is None else self.folder / part
+        training = Training(learner, views, data, config, folder, made_with, plain)
+        training.run(what)
         self.notes_ += training.notes()
         self.trained_share_ = min(self.trained_share_, training.trained_share)
+
+    def _training_views(self, learner: Learner, stream: str, data: TrainingData, config: TrainConfig) -> Views:
+        """Open the views of one stream; for a learner that is not tuned they are features."""
+        views = self._views(
+            learner.transform(stream),
+            data,
+            views=config.views,
+            precision=config.bank_precision,
+            seed=self.seed if config.views_by_seed else 0,
+        )
+        if learner.is_tuned:
+            return views
+        rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
+        return FeatureViews(views, np.unique(rows), N_FRESH if config.views == "fresh" else config.views)
 
     def _guide(self, inputs: FitInputs, config: TrainConfig) -> Guide | None:
         """Make the guide for images of the pool; None if the pool does not guide."""

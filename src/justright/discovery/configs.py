@@ -7,7 +7,6 @@ ones of `small` are not the originals; the run records which were used.
 from __future__ import annotations
 
 import math
-from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -38,6 +37,11 @@ STEPS_PER_CATEGORY_WITHOUT_NORM = 12  # for networks without a final norm: a ste
 MIN_STEPS = 300
 MIN_PASSES = 3  # over all images
 STEADY_SHARE = 0.6  # of the epochs are at the first rate
+# Learning rate of the tuned part, as a share of that of the heads: of a network without a final norm, whose last stage
+# is larger and has nothing that holds it back (docs/research/training.md); and of a ViT with at least so many features
+# at a steady rate, which at the full rate forgets what it knows (docs/research/vit.md). Both were chosen on birds.
+SHARE_WITHOUT_NORM = 0.02
+SHARE_OF_LARGE_VIT, LARGE_VIT = 0.03, 192
 MAX_EPOCHS = 50  # of such a training: the rate falls, and a plateau is looked for, once an epoch
 
 KMEANS_FIELDS = ("n_init", "max_iter")
@@ -97,7 +101,10 @@ class Config:
         return self.with_settings(self._of_all_bases("exact_settings"))
 
     def _of_all_bases(self, name: str) -> dict[str, Any]:
-        return dict(ChainMap(*(vars(each).get(name, {}) for each in type(self).__mro__)))
+        settings: dict[str, Any] = {}
+        for each in reversed(type(self).__mro__):  # bases first
+            settings |= vars(each).get(name, {})
+        return settings
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
         """Return a copy with unset values that depend on data and network filled in.
@@ -125,8 +132,6 @@ class TrainConfig(ContrastiveSettings, Config):
     n_steps: int | None = setting(None, "steps an epoch; None: as many as fill batches", COUNT.or_none())
     batch_size: int = setting(128, "images a step", COUNT)
     learning_rate: float = setting(0.1, "learning rate of the heads in the first epoch", NOT_NEGATIVE)
-    # None: `loop.default_share`. For a ViT 1, as published, or 0.03 at a steady rate unless it is small; 0.02 for
-    # networks that do not end in a norm, whose last stage is larger and has nothing that holds it back
     backbone_share: float | None = setting(
         None, "rate of the tuned part, as a share of the heads'; None: by network", SHARE.or_none()
     )
@@ -163,6 +168,14 @@ class TrainConfig(ContrastiveSettings, Config):
         n_steps = math.ceil(max(self.min_steps(n_categories, ends_in_norm), passes))
         an_epoch = self.n_steps or min(max(1, n_images // self.batch_size), math.ceil(n_steps / MAX_EPOCHS))
         return replace(self, n_epochs=math.ceil(n_steps / an_epoch), n_steps=an_epoch)
+
+    def tuned_share(self, ends_in_norm: bool, dim: int) -> float:
+        """The learning rate of the tuned part, as a share of that of the heads, for features of `dim` numbers."""
+        if self.backbone_share is not None:
+            return self.backbone_share
+        if not ends_in_norm:
+            return SHARE_WITHOUT_NORM
+        return SHARE_OF_LARGE_VIT if self.steady_share and dim >= LARGE_VIT else 1.0
 
     def head_size(self, dim: int, n_categories: int) -> int:
         """Number of trained parameters of the heads, for features of `dim` numbers."""

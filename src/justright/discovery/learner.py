@@ -1,8 +1,9 @@
-"""`Learner`: the network and loss of a method for the training loop; features of the network."""
+"""What the training loop needs of a method: its network and loss (`Learner`), and features of the network."""
 
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,101 @@ from justright.losses.reduction import Labels, Weights
 from justright.utils.context import track
 from justright.utils.parallel import n_cores
 from justright.utils.types import Array
+
+BatchLabels = Sequence[Int[Tensor, " _"]]
+BatchWeights = Sequence[Float[Tensor, " _"]]
+"""One tensor for each batch of a step, which may differ in length."""
+
+Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
+"""Inputs of a method's losses by name, views x images x numbers; batches may differ in all three."""
+
+Module = TypeVar("Module", bound=nn.Module)
+
+FEATURE_ROWS = 64  # on a CPU larger blocks leave its caches: 256 took 1.5 times as long
+
+
+class Learner(nn.Module, ABC):
+    """A network and its loss. A method implements `outputs` and `objective`, and may override the methods after them.
+
+    A step draws a batch from each of `batches`; XCon has several, one for each expert. They are numbered by `part`.
+    With a `guide` a step draws one more batch, of the pool, and adds its loss.
+    """
+
+    streams: ClassVar[Mapping[str, int]] = {"weak": 2}
+    """How many views of which transform a step needs of each image."""
+
+    is_tuned = True  # False for `heads_first`: the backbone is frozen, and views are features
+
+    def __init__(self, backbone: Backbone, batches: Sequence[BalancedBatches], micro_batch: int | None = None):
+        super().__init__()
+        self.backbone = backbone
+        self.batches = tuple(batches)
+        self.micro_batch = micro_batch
+        self.guide: Guide | None = None
+        self.batch_rows: Sequence[Int[Array, " _"]] = ()  # images of each batch of the step under way
+        self.n_unsettled = 0  # epochs in which the objective itself changes, such as the teacher's temperature
+
+    @abstractmethod
+    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
+        """Compute the inputs of the losses for batch number `part`.
+
+        `stored` has its views by stream, after the frozen part of the network, ordered view by view.
+        """
+
+    @abstractmethod
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
+        """Compute the loss of a step from the outputs of all its batches."""
+
+    def transform(self, stream: str) -> Transform:
+        """Return the transform of a stream's views."""
+        return transform_named(stream)
+
+    def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
+        """Prepare an epoch, such as neighbors of all images: a function of settings, epoch and parameters alone.
+
+        `changing` must return what it sets: a training resumed within an epoch does not call it.
+        """
+
+    def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
+        """Return the current category of each feature. A learner that implements it may stop at a plateau."""
+        raise NotImplementedError
+
+    def after_step(self, epoch: int) -> None:
+        """Hook after the optimizer step, such as a teacher update."""
+
+    def changing(self) -> dict[str, Tensor]:
+        """Return every tensor that training changes, by name, for the checkpoint."""
+        return dict(self.trained())
+
+    @property
+    def all_batches(self) -> tuple[BalancedBatches, ...]:
+        """`batches`, then those of the guide, which do not make an epoch longer."""
+        return self.batches if self.guide is None else (*self.batches, self.guide.batches)
+
+    def all_outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
+        """Compute the outputs for batch number `part` of `all_batches`."""
+        if self.guide is None or part < len(self.batches):
+            return self.outputs(stored, part)
+        stream, n_views = next(iter(self.streams.items()))
+        return {"logits": self.guide(self.features(stored[stream], n_views))}
+
+    def loss(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
+        """Compute the objective of the method, plus the loss of the guide."""
+        n = len(self.batches)
+        loss = self.objective(outputs[:n], labels[:n], weight[:n], epoch)
+        if self.guide is None:
+            return loss
+        return self.guide.added_to(loss, outputs[n]["logits"], labels[n], weight[n])
+
+    def trained(self) -> dict[str, nn.Parameter]:
+        """Return the trained parameters by name."""
+        own = {name: parameter for name, parameter in self.named_parameters() if parameter.requires_grad}
+        return own if self.is_tuned else {name: own[name] for name in own if not name.startswith("backbone.")}
+
+    def features(self, stored: Stored, n_views: int) -> Float[Tensor, "views images dim"]:
+        """Compute features of rows that are ordered view by view."""
+        features = in_chunks(self.backbone, stored, self.micro_batch) if self.is_tuned else stored[0]
+        return features.view(n_views, -1, features.shape[-1])
 
 
 class Guide(nn.Module):
@@ -63,23 +159,10 @@ class Guide(nn.Module):
         """The cosine with the prototype of each class of the pool."""
         return self.classifier(features - self.center)
 
-    def added_to(self, parts: LossParts, logits: Logits, labels: Labels, weight: Weights) -> LossParts:
+    def added_to(self, loss: LossParts, logits: Logits, labels: Labels, weight: Weights) -> LossParts:
         """Add the loss of the pool to that of a step."""
-        guiding = self.loss(logits, labels - self.first_label, weight)
-        return LossParts(parts.total + self.scale * guiding, parts.terms | {"guide": guiding.detach()})
-
-
-BatchLabels = Sequence[Int[Tensor, " _"]]
-BatchWeights = Sequence[Float[Tensor, " _"]]
-"""One tensor for each batch of a step, which may differ in length."""
-
-Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
-"""Inputs of a method's losses by name, views x images x numbers; batches may differ in all three."""
-
-Module = TypeVar("Module", bound=nn.Module)
-
-FEATURE_ROWS = 64  # on a CPU larger blocks leave its caches: 256 took 1.5 times as long
-Chosen = Int[Array, " rows"] | None
+        of_pool = self.loss(logits, labels - self.first_label, weight)
+        return LossParts(loss.total + self.scale * of_pool, loss.terms | {"guide": of_pool.detach()})
 
 
 @dataclass(eq=False)
@@ -118,86 +201,6 @@ class FitInputs:
         self.frozen = self._features = None
 
 
-class Learner(nn.Module, ABC):
-    """A network and its objective. A step draws one batch from each of `batches` and minimizes the objective.
-
-    With a `guide`, a step draws one more batch, of the pool, and adds its loss.
-    """
-
-    streams: ClassVar[Mapping[str, int]] = {"weak": 2}
-    """How many views of which transform a step needs of each image."""
-
-    is_tuned = True  # False for `heads_first`: the backbone is frozen, and views are features
-
-    def __init__(self, backbone: Backbone, batches: Sequence[BalancedBatches], micro_batch: int | None = None):
-        super().__init__()
-        self.backbone = backbone
-        self.batches = tuple(batches)
-        self.micro_batch = micro_batch
-        self.guide: Guide | None = None
-        self.batch_rows: Sequence[Int[Array, " _"]] = ()  # images of each batch of the step under way
-        self.n_unsettled = 0  # epochs in which the objective itself changes, such as the teacher's temperature
-
-    @property
-    def all_batches(self) -> tuple[BalancedBatches, ...]:
-        """The sources of the batches of a step. The guide comes last and does not make an epoch longer."""
-        return (*self.batches, *([] if self.guide is None else [self.guide.batches]))
-
-    def all_outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
-        """Compute the outputs for batch number `part` of `all_batches`."""
-        if self.guide is None or part < len(self.batches):
-            return self.outputs(stored, part)
-        stream, n_views = next(iter(self.streams.items()))
-        return {"logits": self.guide(self.features(stored[stream], n_views))}
-
-    def loss(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
-        """Add the loss of the guide to the objective of the method."""
-        n = len(self.batches)
-        parts = self.objective(outputs[:n], labels[:n], weight[:n], epoch)
-        if self.guide is None:
-            return parts
-        return self.guide.added_to(parts, outputs[n]["logits"], labels[n], weight[n])
-
-    @abstractmethod
-    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
-        """Compute the outputs for batch number `part`; rows of `stored` are ordered view by view."""
-
-    @abstractmethod
-    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
-        """Compute the loss of a step from the outputs of all processes, one entry per batch."""
-
-    def transform(self, stream: str) -> Transform:
-        """Return the transform of a stream's views."""
-        return transform_named(stream)
-
-    def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
-        """Prepare an epoch, such as neighbors of all images: a function of settings, epoch and parameters alone.
-
-        `changing` must return what it sets: a training resumed within an epoch does not call it.
-        """
-
-    def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
-        """Return the current category of each feature. A learner that implements it may stop at a plateau."""
-        raise NotImplementedError
-
-    def after_step(self, epoch: int) -> None:
-        """Hook after the optimizer step, such as a teacher update."""
-
-    def trained(self) -> dict[str, nn.Parameter]:
-        """Return the trained parameters by name."""
-        own = {name: parameter for name, parameter in self.named_parameters() if parameter.requires_grad}
-        return own if self.is_tuned else {name: own[name] for name in own if not name.startswith("backbone.")}
-
-    def changing(self) -> dict[str, Tensor]:
-        """Return every tensor that training changes, by name, for the checkpoint."""
-        return dict(self.trained())
-
-    def features(self, stored: Stored, n_views: int) -> Float[Tensor, "views images dim"]:
-        """Compute features of rows that are ordered view by view."""
-        features = in_chunks(self.backbone, stored, self.micro_batch) if self.is_tuned else stored[0]
-        return features.view(n_views, -1, features.shape[-1])
-
-
 def trainable_copy(network: Module) -> Module:
     """Return a copy that can be tuned; frozen parameters are shared with the original."""
     # deepcopy reuses objects in its memo, so the frozen prefix is not in memory twice
@@ -217,15 +220,18 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
 
 
 def features_of(
-    backbone: Backbone, views: Views, rows: Chosen = None, chosen: Chosen = None
+    backbone: Backbone,
+    views: Views,
+    rows: Int[Array, " rows"] | None = None,
+    numbers: Int[Array, " rows"] | None = None,
 ) -> Float[Array, "rows dim"]:
-    """Compute features (float32) of one view of each row; by default of all images, and of the first view.
+    """Compute features (float32) of one view of each row, by default of view 0 of all images.
 
     Processes share the rows, and each block of rows uses one CPU core: the bytes depend neither on the number of
     processes nor of cores.
     """
     rows = np.arange(len(views.images)) if rows is None else rows
-    chosen = np.zeros_like(rows) if chosen is None else chosen
+    numbers = np.zeros_like(rows) if numbers is None else numbers
     processes, features = Processes(), np.empty((len(rows), backbone.dim), np.float32)
     parts = processes.parts(len(rows), FEATURE_ROWS)
     mine = parts[processes.rank]
@@ -233,7 +239,7 @@ def features_of(
     def compute(start: int) -> None:
         block = slice(start, min(start + FEATURE_ROWS, mine.stop))
         with torch.no_grad():
-            features[block] = backbone.suffix(views.batch(rows[block], chosen[block])).float().cpu().numpy()
+            features[block] = backbone.suffix(views.batch(rows[block], numbers[block])).float().cpu().numpy()
 
     n_threads = n_cores() if backbone.device.type == "cpu" else 0
     with one_core_a_thread():
@@ -248,7 +254,7 @@ N_FRESH = 4  # views per image if none are stored
 
 def rows_for_heads(data: TrainingData) -> tuple[Int[Array, " labeled"], Int[Array, " unlabeled"]]:
     """Return labeled and unlabeled rows for training the heads alone: all, or evenly spaced ones of many."""
-    step = -(-(len(data.labeled) + len(data.unlabeled)) // MAX_IMAGES_FOR_HEADS)
+    step = math.ceil(len(data.seen) / MAX_IMAGES_FOR_HEADS)
     return data.labeled[::step], data.unlabeled[::step]
 
 
@@ -261,7 +267,7 @@ class FeatureViews(Views):
     purpose = "views of heads"
 
     def __init__(self, views: Views, rows: Int[Array, " rows"], n_views: int):
-        super().__init__(views.backbone, views.images, views.transform, views.seed, views.ids)
+        super().__init__(views.backbone, views.images, views.transform, views.seed)
         self.views, self.rows, self.n_views = views, rows, n_views
         self.features: Float[Tensor, "views rows dim"] | None = None
 

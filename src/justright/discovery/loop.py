@@ -1,4 +1,12 @@
-"""The one training loop: batch, loss, step, record. Read it from top to bottom.
+"""The one training loop: draw a batch, compute the loss, update the parameters, record the epoch.
+
+One step of SimGCD, call by call; each method has a learner of its own:
+
+    Training._step           labels and weights of a batch of images
+    Training._outputs        two stored views of each image
+    SimGCDLearner.outputs    the last block of the network and the heads: projections z and logits
+    SimGCDLearner.objective  Eq. 6, by `losses.SimGCDObjective`
+    Training._step           gradients, and a step of SGD
 
 Everything random is a function of seed, epoch and step, so a checkpoint needs no generator state. A resumed run is
 byte-identical to an uninterrupted one.
@@ -10,7 +18,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,28 +39,14 @@ from justright.discovery.configs import TrainConfig
 from justright.discovery.learner import Learner, Outputs, features_of
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData
-from justright.features.backbone import Backbone
 from justright.features.bank import Views
 from justright.losses import LossParts
-from justright.utils.context import track
+from justright.utils.context import current, track
 from justright.utils.errors import JustrightError
 from justright.utils.types import Array
 
 CHECKPOINT_SECONDS = 60.0  # the most work that an interruption can lose
-# share of the learning rate for the tuned part of a network without a final norm; chosen on birds:
-# docs/research/training.md
-SHARE_WITHOUT_NORM = 0.02
-# the same for the last block of a ViT with at least so many features if the rate is steady, as in `--scale small`: at
-# the full rate it forgets what it knows. Chosen on birds: docs/research/vit.md
-SHARE_OF_LARGE_VIT, LARGE_VIT = 0.03, 192
 TIME_UP = "time was up"
-
-
-def default_share(backbone: Backbone, is_steady: bool) -> float:
-    """The learning rate of the tuned part, as a share of that of the heads."""
-    if not backbone.cut.ends_in_norm:
-        return SHARE_WITHOUT_NORM
-    return SHARE_OF_LARGE_VIT if is_steady and backbone.dim >= LARGE_VIT else 1.0
 
 
 @dataclass
@@ -85,13 +79,13 @@ class Training:
     folder: Path | None  # where checkpoints and metrics.jsonl go; None for nowhere
     made_with: Mapping[str, Any]  # must not change when a run is resumed
     plain: Views | None = None  # test views of all images, to detect a plateau
-    tensorboard: InitVar[bool] = False  # also write curves for it
 
-    def __post_init__(self, tensorboard: bool) -> None:
+    def __post_init__(self) -> None:
         learner, config = self.learner, self.config
-        self.processes, self.records = Processes(), EpochRecords(self.folder, tensorboard)
+        self.processes, self.records = Processes(), EpochRecords(self.folder, current().tensorboard)
         assert config.n_epochs is not None, "`fitted` fills it in"
-        self.progress = Progress(n_epochs=config.n_epochs)
+        self.n_planned = config.n_epochs
+        self.progress = Progress(n_epochs=self.n_planned)
         self.assignments = None
         has_categories = type(learner).categories_of is not Learner.categories_of
         if self.plain is not None and config.steady_share and has_categories:
@@ -115,20 +109,9 @@ class Training:
         for _ in track(self._steps(), n_left, what):
             pass
 
-    def notes(self) -> list[str]:
-        """Return remarks for the reader of the result."""
-        n, n_planned = self.progress.n_epochs, self.config.n_epochs
-        what = "training" if self.learner.is_tuned else "training the heads"
-        note = f"{n} epochs of {what} where {n_planned} were planned: {self.progress.why_fewer}"
-        return [] if n == n_planned else [note]
-
-    @property
-    def trained_share(self) -> float:
-        """Share of the planned epochs that ran, if time was up; 1 if training ended for another reason."""
-        return self.progress.n_epochs / (self.config.n_epochs or 1) if self.progress.why_fewer == TIME_UP else 1.0
-
     def _steps(self) -> Iterator[StepMessage]:
-        progress, config = self.progress, self.config
+        """Train step by step, epoch by epoch; yield a message for the progress bar after each step."""
+        progress, config, learner = self.progress, self.config, self.learner
         if progress.epoch == progress.n_epochs:  # resumed from the last checkpoint
             return
         saved_at = self._timed_at = time.monotonic()
@@ -138,11 +121,12 @@ class Training:
             rate = learning_rate(epoch, progress.n_epochs, config.learning_rate, config.floor_share, n_steady)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * group["share"]
-            if not progress.step:  # a resumed epoch has its state from the checkpoint
-                self.learner.begin_epoch(epoch, self.views)
+            if progress.step == 0:  # an epoch that is resumed later has its state from the checkpoint
+                learner.begin_epoch(epoch, self.views)
             while progress.step < self.n_steps:
-                parts = self._step(epoch, [each.rows(epoch, 1, progress.step)[0] for each in self.learner.all_batches])
-                for name, value in {"loss": parts.total.detach(), **parts.terms}.items():
+                rows = [batches.rows(epoch, n_steps=1, first=progress.step)[0] for batches in learner.all_batches]
+                loss = self._step(epoch, rows)
+                for name, value in {"loss": loss.total.detach(), **loss.terms}.items():
                     progress.sums[name] = progress.sums.get(name, 0.0) + float(value)
                 progress.step += 1
                 if time.monotonic() - saved_at > CHECKPOINT_SECONDS:
@@ -151,6 +135,42 @@ class Training:
                 yield StepMessage(f"epoch {epoch + 1}, loss {progress.sums['loss'] / progress.step:.3f}")
             self._end_epoch(rate, is_steady=epoch < n_steady)
         self._save(is_last=True)
+
+    def _step(self, epoch: int, rows: list[Int[Array, " _"]]) -> LossParts:
+        """Compute the loss of one batch, and update the parameters; `rows` has the images of each part of it."""
+        config, learner = self.config, self.learner
+        labels = [torch.from_numpy(self.data.labels[of_part]).long().to(self.device) for of_part in rows]
+        weight = [torch.from_numpy(self.data.weight[of_part]).float().to(self.device) for of_part in rows]
+        learner.batch_rows = rows
+        half = torch.bfloat16 if config.precision == "bfloat16" else torch.float16
+        with torch.autocast(self.device.type, half, enabled=config.precision != "float32"):
+            outputs = [self._outputs(epoch, part, of_part) for part, of_part in enumerate(rows)]
+            loss = learner.loss(outputs, labels, weight, epoch)
+
+        where = f"epoch {epoch + 1}, step {self.progress.step + 1} of {self.n_steps}"
+        if not bool(torch.isfinite(loss.total)):
+            ids = [self.data.images.take(of_part).ids for of_part in rows]
+            raise divergence(loss, outputs, ids, where, self.folder)
+        self.optimizer.zero_grad(set_to_none=True)
+        self.scaler.scale(loss.total).backward()  # type: ignore[no-untyped-call]
+        self.processes.sum_gradients(list(self.trained.values()))
+        if not self.scaler.is_enabled():  # the scaler of float16 checks gradients itself and skips the step
+            stop_if_gradient_not_finite(self.trained.values(), where)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        learner.after_step(epoch)
+        return loss
+
+    def _outputs(self, epoch: int, part: int, rows: Int[Array, " batch"]) -> Outputs:
+        """Compute this process's share of one part of a batch, and gather the outputs of all processes."""
+        mine = self.processes.share(len(rows))
+        number = self.progress.step * len(self.learner.all_batches) + part
+        stored = {}
+        for stream, n_views in self.learner.streams.items():
+            chosen = self.views[stream].choose(epoch, number, len(rows), n_views)[:, mine]
+            stored[stream] = self.views[stream].batch(np.tile(rows[mine], n_views), chosen.ravel())
+        outputs = self.learner.all_outputs(stored, part)
+        return {name: self.processes.gather(output) for name, output in outputs.items()}
 
     def _end_epoch(self, rate: float, is_steady: bool) -> None:
         """Record the epoch; at its steady rate, decide whether the rate starts to fall early."""
@@ -169,11 +189,6 @@ class Training:
             progress.why_fewer = why
             self._save()  # the decision to stop early is made once
 
-    def _count_time(self) -> None:
-        now = time.monotonic()
-        self.progress.seconds += now - self._timed_at
-        self._timed_at = now
-
     def _reason_to_end(self) -> str:
         """Why the learning rate starts to fall early: time is up, or a plateau; empty if it does not."""
         config, progress = self.config, self.progress
@@ -181,50 +196,33 @@ class Training:
             return TIME_UP
         settled = progress.records[self.learner.n_unsettled :]
         changes = [record["changed"] for record in settled if "changed" in record]
-        return "the categories of the target's images had settled" if is_plateau(changes, config.n_epochs or 1) else ""
+        return "the categories of the target's images had settled" if is_plateau(changes, self.n_planned) else ""
 
-    def _step(self, epoch: int, rows: list[Int[Array, " _"]]) -> LossParts:
-        config, learner = self.config, self.learner
-        half = torch.bfloat16 if config.precision == "bfloat16" else torch.float16
-        with torch.autocast(self.device.type, half, enabled=config.precision != "float32"):
-            outputs = [self._outputs(epoch, part, of_part) for part, of_part in enumerate(rows)]
-            labels = [torch.from_numpy(self.data.labels[of_part]).long().to(self.device) for of_part in rows]
-            weight = [torch.from_numpy(self.data.weight[of_part]).float().to(self.device) for of_part in rows]
-            learner.batch_rows = rows
-            parts = learner.loss(outputs, labels, weight, epoch)
-        where = f"epoch {epoch + 1}, step {self.progress.step + 1} of {self.n_steps}"
-        ids = (self.data.images.take(of_part).ids for of_part in rows)
-        stop_if_not_finite(parts, outputs, ids, where, self.folder)
-        self.optimizer.zero_grad(set_to_none=True)
-        self.scaler.scale(parts.total).backward()  # type: ignore[no-untyped-call]
-        self.processes.sum_gradients(list(self.trained.values()))
-        if not self.scaler.is_enabled():  # the scaler of float16 checks gradients itself and skips the step
-            stop_if_gradient_not_finite(self.trained.values(), where)
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        learner.after_step(epoch)
-        return parts
+    def notes(self) -> list[str]:
+        """Return remarks for the reader of the result."""
+        n = self.progress.n_epochs
+        if n == self.n_planned:
+            return []
+        what = "training" if self.learner.is_tuned else "training the heads"
+        return [f"{n} epochs of {what} where {self.n_planned} were planned: {self.progress.why_fewer}"]
 
-    def _outputs(self, epoch: int, part: int, rows: Int[Array, " batch"]) -> Outputs:
-        """Compute this process's share of a batch and gather the outputs of all processes."""
-        mine = self.processes.share(len(rows))
-        number = self.progress.step * len(self.learner.all_batches) + part
-        stored = {}
-        for stream, n_views in self.learner.streams.items():
-            chosen = self.views[stream].choose(epoch, number, len(rows), n_views)[:, mine]
-            stored[stream] = self.views[stream].batch(np.tile(rows[mine], n_views), chosen.ravel())
-        outputs = self.learner.all_outputs(stored, part)
-        return {name: self.processes.gather(rows) for name, rows in outputs.items()}
+    @property
+    def trained_share(self) -> float:
+        """Share of the planned epochs that ran, if time was up; 1 if training ended for another reason."""
+        return self.progress.n_epochs / self.n_planned if self.progress.why_fewer == TIME_UP else 1.0
+
+    def _count_time(self) -> None:
+        now = time.monotonic()
+        self.progress.seconds += now - self._timed_at
+        self._timed_at = now
 
     def _groups(self) -> list[dict[str, Any]]:
         """Group parameters by weight decay and share of the learning rate."""
-        config, groups = self.config, defaultdict(list)
-        backbone_share = config.backbone_share
-        if backbone_share is None:
-            backbone_share = default_share(self.learner.backbone, is_steady=config.steady_share > 0)
+        config, backbone, groups = self.config, self.learner.backbone, defaultdict(list)
+        tuned_share = config.tuned_share(backbone.cut.ends_in_norm, backbone.dim)
         for name, parameter in self.trained.items():
             decay = config.weight_decay if config.decay_vectors or parameter.ndim > 1 else 0.0
-            share = backbone_share if name.startswith("backbone.") else 1.0
+            share = tuned_share if name.startswith("backbone.") else 1.0
             groups[decay, share].append(parameter)
         return [{"params": each, "weight_decay": decay, "share": share} for (decay, share), each in groups.items()]
 
@@ -326,15 +324,12 @@ class DivergedError(JustrightError):
     """A loss or gradient is not finite."""
 
 
-def stop_if_not_finite(
-    parts: LossParts, outputs: Sequence[Outputs], ids: Iterable[Sequence[str]], where: str, folder: Path | None
-) -> None:
-    """Raise before the step, so that parameters and checkpoints stay valid; name the loss terms and images."""
-    if bool(torch.isfinite(parts.total)):
-        return
-    ids = list(ids)  # a lazy iterable: ids are read only after an error
-    terms = [name for name, value in parts.terms.items() if not bool(torch.isfinite(value))] or ["loss"]
-    bad = [image for each, names in zip(outputs, ids, strict=True) for image in _bad_images(each, names)]
+def divergence(
+    loss: LossParts, outputs: Sequence[Outputs], ids: Sequence[Sequence[str]], where: str, folder: Path | None
+) -> DivergedError:
+    """Return the error for a loss that is not finite; it names the terms and images to blame."""
+    terms = [name for name, value in loss.terms.items() if not bool(torch.isfinite(value))] or ["loss"]
+    bad = [image for output, names in zip(outputs, ids, strict=True) for image in _bad_images(output, names)]
     if bad:
         more = ", ..." if len(bad) > MAX_IDS_SHOWN else ""
         which = f"nor are the outputs of {len(bad)} images: {', '.join(bad[:MAX_IDS_SHOWN])}{more}"
@@ -343,7 +338,7 @@ def stop_if_not_finite(
         which = f"the outputs of the network are finite; the batch has {', '.join(every[:MAX_IDS_SHOWN])}, ..."
     kept = folder is not None and any((folder / "checkpoint").glob("step-*"))
     last = f" The last good checkpoint is in {folder}." if kept else ""
-    raise DivergedError(
+    return DivergedError(
         f"{' and '.join(terms)} is not finite in {where}; {which}.{last}",
         expected="finite losses",
         advice="a lower learning rate, precision float32, or leave these images out",
@@ -381,7 +376,7 @@ class Assignments:
     """The categories of target images after every epoch, under the test transform."""
 
     def __init__(self, data: TrainingData, plain: Views):
-        self.rows, self.plain = data.unlabeled[:: -(-len(data.unlabeled) // MAX_COMPARED)], plain
+        self.rows, self.plain = data.unlabeled[:: math.ceil(len(data.unlabeled) / MAX_COMPARED)], plain
         self.categories: Int[Array, " compared"] = np.full(len(self.rows), -1, dtype=np.int64)
 
     def change(self, learner: Learner) -> float:

@@ -19,7 +19,7 @@ from scipy.optimize import linear_sum_assignment
 from justright.data.columns import names_column, write_csv
 from justright.data.parquet import read_parquet, write_parquet
 from justright.utils.errors import DataError
-from justright.utils.files import parsed_json, reader_of, replacing
+from justright.utils.files import parsed_json, replacing, validator_of
 from justright.utils.types import Array, Mask
 
 FORMAT = "justright predictions 1"
@@ -136,7 +136,7 @@ class Predictions:
             about = parsed_json((table.schema.metadata or {})[KEY])
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']!r}")
-            categories = tuple(reader_of(list[Category])(about["categories"]))
+            categories = tuple(validator_of(list[Category])(about["categories"]))
             cluster, confidence = table["cluster"].to_numpy(), table["confidence"].to_numpy()
             if cluster.dtype.kind != "i" or confidence.dtype.kind != "f":
                 raise ValueError(f"clusters of {cluster.dtype} and confidences of {confidence.dtype}")

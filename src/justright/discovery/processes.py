@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -87,7 +88,7 @@ class Processes:
 
     def parts(self, n_rows: int, block: int) -> list[slice]:
         """Split rows into one part per process, at block borders, so that blocks equal those of a single process."""
-        n_blocks = -(-n_rows // block)
+        n_blocks = math.ceil(n_rows / block)
         ends = [min(n_rows, block * (n_blocks * rank // self.n)) for rank in range(self.n)] + [n_rows]
         return [slice(start, stop) for start, stop in pairwise(ends)]
 

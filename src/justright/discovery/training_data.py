@@ -34,7 +34,6 @@ class TrainingData:
     """All labeled images, then all unlabeled ones, with labels and weights."""
 
     images: ImageSet  # in that order
-    content_ids: pa.ChunkedArray  # hashes of the files' content
     n_labeled: int  # how many of them are labeled
     labels: Int[Array, " images"]  # the number of the class, known ones first, then those that only guide; or -1
     weight: Float[Array, " images"]  # in the losses
@@ -56,26 +55,14 @@ class TrainingData:
 
         A target image that is also a labeled image is seen once, as labeled, or held out.
         """
-        if weighting not in WEIGHTINGS:
-            raise DataError(f"a weighting called {weighting!r}", expected=f"one of {', '.join(WEIGHTINGS)}")
         classes, n_labeled, n_unlabeled = split.labeled.labels, len(split.labeled), len(split.unlabeled)
         weight = np.ones(n_labeled) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         _check(classes, weight, n_unlabeled, may_be_empty=bool(split.guide_classes))
-        soft = weight[~np.isin(weight, (0.0, 1.0))]
-        if weighting == "auto":
-            weighting = "soft" if len(soft) else "hard"
-        if weighting == "hard" and len(soft):
-            raise DataError(
-                f"weights such as {soft[0]:g}",
-                expected="0 or 1 for hard weighting",
-                advice="a threshold in the selector, or weighting='soft'",
-            )
+        weighting = _resolved(weighting, weight)
         is_kept = weight > 0
         is_guide = np.isin(classes, split.guide_classes)
         known, guides = np.unique(classes[is_kept & ~is_guide]), np.unique(classes[is_kept & is_guide])
-        present, place = np.unique(classes, return_inverse=True)
-        order = np.concatenate([known, guides, np.setdiff1d(present, np.concatenate([known, guides]))])
-        labels = np.argsort(order).astype(np.int32)[place]
+        labels = _numbered(classes, np.concatenate([known, guides]))
         is_held_out = _held_out(labels, is_kept & ~is_guide, held_out_share)
         names = split.labeled.classes
         images = ImageSet.concat([split.labeled, split.unlabeled])
@@ -83,7 +70,6 @@ class TrainingData:
         given_class, is_labeled_too = _given(split.given, content_ids, ~is_guide, known)
         return TrainingData(
             images=images.filled_with(content_ids),
-            content_ids=content_ids,
             n_labeled=n_labeled,
             labels=np.concatenate([labels, np.full(n_unlabeled, UNLABELED, dtype=np.int32)]),
             weight=np.concatenate([weight if weighting == "soft" else np.ones(n_labeled), np.ones(n_unlabeled)]),
@@ -149,9 +135,10 @@ class TrainingData:
         def exactly(numbers: Float[Array, " images"]) -> str:
             return hash_list([number.hex() for number in block] for block in in_blocks(numbers))
 
+        content_ids = self.images.content_column()
         return {
-            "labeled_images": hash_list(in_blocks(self.content_ids[: self.n_labeled])),
-            "target_images": hash_list(in_blocks(self.content_ids[self.n_labeled :])),
+            "labeled_images": hash_list(in_blocks(content_ids[: self.n_labeled])),
+            "target_images": hash_list(in_blocks(content_ids[self.n_labeled :])),
             "labels": hash_list(chain(in_blocks(self.labels), [list(self.known)])),
             "weights": exactly(self.weight),
             "chance": None if self.chance is None else exactly(self.chance),
@@ -182,6 +169,29 @@ def _check(
         raise DegenerateError(
             "every labeled image weighs 0", expected="a weight above 0", advice="another selector, or none"
         )
+
+
+def _resolved(weighting: Weighting, weight: Float[Array, " labeled"]) -> Weighting:
+    """The weighting, with soft or hard for auto."""
+    if weighting not in WEIGHTINGS:
+        raise DataError(f"a weighting called {weighting!r}", expected=f"one of {', '.join(WEIGHTINGS)}")
+    soft = weight[~np.isin(weight, (0.0, 1.0))]
+    if weighting == "hard" and len(soft):
+        raise DataError(
+            f"weights such as {soft[0]:g}",
+            expected="0 or 1 for hard weighting",
+            advice="a threshold in the selector, or weighting='soft'",
+        )
+    if weighting == "auto":
+        return "soft" if len(soft) else "hard"
+    return weighting
+
+
+def _numbered(classes: Int[Array, " labeled"], first: Int[Array, " some"]) -> Int[Array, " labeled"]:
+    """The classes as numbers from 0: those of `first` in its order, then all others."""
+    order = np.concatenate([first, np.setdiff1d(classes, first)])
+    number = {int(label): place for place, label in enumerate(order)}
+    return np.array([number[label] for label in classes.tolist()], dtype=np.int32)
 
 
 def n_held_out(n_images: int, share: float) -> int:

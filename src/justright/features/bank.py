@@ -12,6 +12,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -46,9 +47,10 @@ from justright.utils.context import track
 from justright.utils.errors import BadImageError, DataError, JustrightError
 from justright.utils.hashing import hash_list, in_blocks
 from justright.utils.locks import Lock
-from justright.utils.parallel import Engine, in_threads, n_cores
+from justright.utils.parallel import in_threads, n_cores
 from justright.utils.seeding import generator
 from justright.utils.types import Array
+from justright.utils.wording import count_text
 
 Missing = Bool[Array, "views images"]
 
@@ -69,12 +71,12 @@ def draw_views(
     distinct = list(dict.fromkeys(rows))
     pixels = dict(zip(distinct, in_threads(partial(_decode, images), distinct, n_threads), strict=True))
 
-    def view(place: int) -> Tensor:
-        row, number = rows[place], numbers[place]
+    def view(row_and_number: tuple[int, int]) -> Tensor:
+        row, number = row_and_number
         image_id = images.table["id"][row].as_py()
         return draw_view(pixels[row], transform, recipe, seed=seed, image_id=image_id, view=number)
 
-    return torch.stack(list(in_threads(view, range(len(rows)), n_threads)))
+    return torch.stack(list(in_threads(view, zip(rows, numbers, strict=True), n_threads)))
 
 
 def _decode(images: ImageSet, row: int) -> Pixels:
@@ -111,8 +113,8 @@ def unpack(records: Sequence[np.void], names: Sequence[str]) -> Stored:
         # Gathered by plain copies, then converted at once: one parallel region. A conversion per record would make
         # threads wait for each other at every view.
         gathered = np.empty((len(records), *layout[name].shape), layout[name].base)
-        for place, record in zip(gathered, records, strict=True):
-            place[...] = record[name]
+        for target, record in zip(gathered, records, strict=True):
+            target[...] = record[name]
         parts.append(torch.from_numpy(gathered).float())
     return tuple(parts)
 
@@ -121,18 +123,20 @@ def view_key(
     backbone: Backbone, transform: Transform, seed: int, precision: BankPrecision, batch_size: int = BATCH_SIZE
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The section of `KeptBanks` for views drawn in one way: all that their bytes depend on, and a summary."""
-    drawn = {"transform": describe(transform)} | ({} if isinstance(transform, Plain) else {"seed": seed})
-    key = {
+    key: dict[str, Any] = {
         "backbone": backbone.name,
         "prefix_fingerprint": backbone.prefix_fingerprint,
         "runtime": backbone.runtime,
-        "recipe": backbone.recipe.as_dict(),
+        "recipe": asdict(backbone.recipe),
         "tensors": dict(zip(backbone.stored_names, map(list, backbone.stored_shapes), strict=True)),
         "precision": precision,
         "batch_size": batch_size,
+        "transform": describe(transform),
     }
-    about = {"backbone": backbone.name, "transform": type(transform).__name__.lower(), "precision": precision}
-    return key | drawn, about
+    if not isinstance(transform, Plain):
+        key["seed"] = seed
+    summary = {"backbone": backbone.name, "transform": type(transform).__name__.lower(), "precision": precision}
+    return key, summary
 
 
 def view_ids(ids: Ids, number: int) -> Ids:
@@ -150,7 +154,6 @@ class Views(ABC):
         images: the images to draw views of.
         transform: how views are drawn, or its name: weak, strong or plain.
         seed: of the random numbers.
-        content_ids: `images.content_column()`, if it was computed before.
     """
 
     purpose = "views"  # of the random numbers that choose among stored views
@@ -162,11 +165,10 @@ class Views(ABC):
         images: ImageSet,
         transform: str | Transform = "weak",
         seed: int = 0,
-        content_ids: pa.ChunkedArray | None = None,
     ):
         self.backbone, self.transform, self.seed = backbone, transform_named(transform), seed
         # A table may have any ids. Views are drawn for, and looked up by, the content of the files.
-        self.images = images.named_by(images.content_column() if content_ids is None else content_ids)
+        self.images = images.named_by(images.content_column())
         self.ids = self.images.table["id"]
         self.draw = partial(draw_views, self.transform, backbone.recipe, seed)
 
@@ -178,8 +180,8 @@ class Views(ABC):
         """Which views a step uses, drawn without replacement for each image; the same for the same arguments."""
         if n_views > self.n_views:
             raise DataError(f"{n_views} views a step", expected=f"at most {self.n_views}, the stored views")
-        chance = generator(self.seed, self.purpose, epoch, step).random((self.n_views, n_images))
-        return chance.argsort(axis=0)[:n_views]
+        priority = generator(self.seed, self.purpose, epoch, step).random((self.n_views, n_images))
+        return priority.argsort(axis=0)[:n_views]
 
 
 class FreshViews(Views):
@@ -198,7 +200,7 @@ class FreshViews(Views):
 def draw_batch(
     readers: Mapping[str, Reader], draw: Callable[..., Tensor], task: tuple[pa.Table, Sequence[int]]
 ) -> Array:
-    """Draw views of the images in a table, some numbers of each: numbers x images x channels x height x width."""
+    """Draw the views with these numbers of each image in a table: numbers x images x channels x height x width."""
     table, numbers = task
     images, n_images = ImageSet(table, readers), len(table)
     views = draw(images, [*range(n_images)] * len(numbers), np.repeat(numbers, n_images).tolist())
@@ -229,7 +231,6 @@ class ViewBank(Views):
         n_views: how many views of each image are stored.
         precision: float32 or float16.
         batch_size: images that go through the prefix at once.
-        engine: where views are computed instead of in threads, one per core; it changes no byte.
         is_built: another process has built and checked the bank: it is neither built nor checked again.
     """
 
@@ -243,13 +244,12 @@ class ViewBank(Views):
         precision: BankPrecision = "float16",
         batch_size: int = BATCH_SIZE,
         is_built: bool = False,
-        engine: Engine | None = None,
-        **of_views: Any,
+        **view_options: Any,
     ):
-        super().__init__(backbone, images, **of_views)
+        super().__init__(backbone, images, **view_options)
         if n_views < 1:
             raise JustrightError(f"{n_views} views", expected="at least 1")
-        self.n_views, self.batch_size, self.engine, self.is_built = n_views, batch_size, engine, is_built
+        self.n_views, self.batch_size, self.is_built = n_views, batch_size, is_built
         self.cache = KeptBanks(root)
         self.section = self.cache.section(*view_key(backbone, self.transform, self.seed, precision, batch_size))
         self.layout = record_type(backbone.stored_names, backbone.stored_shapes, precision)
@@ -260,7 +260,7 @@ class ViewBank(Views):
         if isinstance(self.transform, Plain):
             return "plain views"
         kind = "" if isinstance(self.transform, Weak) else f"{type(self.transform).__name__.lower()} "
-        return f"{self.n_views} {kind}training view{'s' * (self.n_views > 1)} of each image"
+        return f"{count_text(self.n_views, f'{kind}training view')} of each image"
 
     def build(self) -> ViewBank:
         """Compute what is missing or damaged. After a kill the next call resumes, with the same bytes in the end.
@@ -276,14 +276,14 @@ class ViewBank(Views):
             name = f".{section.folder.name}.{hash_list(in_blocks(self.ids))}.in-build"
             lock = Lock(section.folder.with_name(name), wait=True)
             try:
-                every = np.concatenate([view_ids(ids, number) for number in range(self.n_views)])
-                missing = section.missing(every, f"checking {self.what}").reshape(self.n_views, -1)
+                all_views = np.concatenate([view_ids(ids, number) for number in range(self.n_views)])
+                missing = section.missing(all_views, f"checking {self.what}").reshape(self.n_views, -1)
                 if missing.any():
                     self._compute(ids, missing)
             finally:
                 lock.release()
         places = [section.locate(view_ids(ids, number)) for number in range(self.n_views)]
-        self._places = np.stack(places, axis=1)  # 2 x views x images: block and row
+        self._places = np.stack(places, axis=1)  # 2 x views x images: number of the block, and row in it
         del section.index  # large, and needed no more
         return self
 
@@ -317,14 +317,14 @@ class ViewBank(Views):
         backbone, size = self.backbone, self.batch_size
         rows = np.flatnonzero(missing.any(axis=0))
         batches = [rows[start : start + size] for start in range(0, len(rows), size)]
-        numbers = [np.flatnonzero(missing[:, batch].any(axis=1)).tolist() for batch in batches]
-        tasks = ((sent(self.images, batch), some) for batch, some in zip(batches, numbers, strict=True))
+        numbers_of = [np.flatnonzero(missing[:, batch].any(axis=1)).tolist() for batch in batches]
+        tasks = ((sent(self.images, batch), numbers) for batch, numbers in zip(batches, numbers_of, strict=True))
         draw = partial(draw_batch, self.images.readers, self.draw)
         compute = partial(apply_prefix, backbone, self.layout, size, tools(backbone.device, backbone.runtime))
-        results = decode_and_compute(draw, compute, tasks, backbone.device, n_cores(), self.engine)
+        results = decode_and_compute(draw, compute, tasks, backbone.device, n_cores())
         with one_core_a_thread(), closing(results):
-            for batch, some, views in zip(batches, numbers, results, strict=True):
-                for number, records in zip(some, views, strict=True):
+            for batch, numbers, views in zip(batches, numbers_of, results, strict=True):
+                for number, records in zip(numbers, views, strict=True):
                     is_new = missing[number, batch]
                     self.section.add(view_ids(ids[batch[is_new]], number), records[is_new])
                     yield from repeat(None, int(is_new.sum()))
@@ -345,15 +345,14 @@ def open_views(
     views: int | Literal["fresh"] = 2,
     transform: str | Transform = "weak",
     seed: int = 0,
-    content_ids: pa.ChunkedArray | None = None,
-    **of_bank: Any,
+    **bank_options: Any,
 ) -> Views:
     """A complete bank with so many views per image, or with "fresh" views that are not stored."""
     from justright.features.vectors import VectorNetwork, VectorViews  # it imports this module
 
-    drawn: dict[str, Any] = {"transform": transform, "seed": seed, "content_ids": content_ids}
+    view_options: dict[str, Any] = {"transform": transform, "seed": seed}
     if isinstance(backbone, VectorNetwork):
-        return VectorViews(backbone, images, **drawn)
+        return VectorViews(backbone, images, **view_options)
     if views == "fresh":
-        return FreshViews(backbone, images, **drawn)
-    return ViewBank(backbone, images, root, n_views=views, **drawn, **of_bank).build()
+        return FreshViews(backbone, images, **view_options)
+    return ViewBank(backbone, images, root, n_views=views, **view_options, **bank_options).build()

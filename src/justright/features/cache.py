@@ -94,7 +94,7 @@ class Section:
         self._intact: set[Path] = set()
         self._added: list[Path] = []
         self._waiting: list[tuple[Ids, Rows]] = []
-        self._rows_of = lru_cache(maxsize=N_MAPPED)(lambda number: _open_block(self._blocks[number])[1])
+        self._block_rows = lru_cache(maxsize=N_MAPPED)(lambda number: _open_block(self._blocks[number])[1])
 
     @cached_property
     def _blocks(self) -> list[Path]:
@@ -106,19 +106,19 @@ class Section:
         ids, places = [np.array([b""], "S16")], [np.full((2, 1), -1, np.int32)]
         for number, path in enumerate(self._blocks):
             try:
-                inside = _open_block(path)[0]
-                if path != self._path(inside):
+                block_ids = _open_block(path)[0]
+                if path != self._path(block_ids):
                     raise ValueError("a block of other images")
-                rows = np.arange(len(inside), dtype=np.int32)
-                ids.append(inside)
+                rows = np.arange(len(block_ids), dtype=np.int32)
+                ids.append(block_ids)
                 places.append(np.stack([np.full_like(rows, number), rows]))
             except FileNotFoundError:  # another process has deleted it
                 pass
             except NOT_A_BLOCK:
                 self._discard(path)
-        every = np.concatenate(ids)
-        order = np.argsort(every, kind="stable")
-        return every[order], np.concatenate(places, axis=1)[:, order]
+        all_ids = np.concatenate(ids)
+        order = np.argsort(all_ids, kind="stable")
+        return all_ids[order], np.concatenate(places, axis=1)[:, order]
 
     def locate(self, ids: Ids) -> Places:
         """The block of each image and its row in the block."""
@@ -147,17 +147,19 @@ class Section:
 
     def read(self, ids: Ids) -> tuple[Bool[Array, " images"], Rows | None]:
         """Which of these images are in intact blocks, and their rows in this order; None if there are none."""
-        number, row = self.locate_intact(ids)
-        rows: Rows | None = None
-        for each in np.unique(number[number >= 0]).tolist():
-            block = self._rows_of(each)
-            rows = np.empty((len(ids), *block.shape[1:]), block.dtype) if rows is None else rows
-            rows[number == each] = block[row[number == each]]
-        return number >= 0, None if rows is None else rows[number >= 0]
+        numbers, rows = self.locate_intact(ids)
+        is_found = numbers >= 0
+        result: Rows | None = None
+        for number in np.unique(numbers[is_found]).tolist():
+            block, is_inside = self._block_rows(number), numbers == number
+            if result is None:
+                result = np.empty((len(ids), *block.shape[1:]), block.dtype)
+            result[is_inside] = block[rows[is_inside]]
+        return is_found, None if result is None else result[is_found]
 
     def rows_at(self, places: Places) -> list[Any]:
         """One row for each image, of blocks that were checked before."""
-        return [self._rows_of(number)[row] for number, row in places.T.tolist()]
+        return [self._block_rows(number)[row] for number, row in places.T.tolist()]
 
     def _check(self, number: int) -> bool:
         """Whether a block exists and is intact; a damaged one is deleted."""
@@ -186,10 +188,11 @@ class Section:
         """Write the rows that wait as one block."""
         if not self._waiting:
             return
-        ids, rows = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
-        self._waiting, blocks = [], self._blocks
-        pieces = [piece for part in (ids, rows) for piece in (npy_header(part.dtype, part.shape), part.tobytes())]
-        data, path = b"".join(pieces), self._path(ids)
+        ids = np.concatenate([ids for ids, _ in self._waiting])
+        rows = np.concatenate([rows for _, rows in self._waiting])
+        self._waiting, blocks = [], self._blocks  # listed before the new block is on disk
+        data = b"".join(npy_header(array.dtype, array.shape) + array.tobytes() for array in (ids, rows))
+        path = self._path(ids)
         with replacing(path) as temporary:
             temporary.write_bytes(data + _digest(path, data))
         self._added.append(path)
@@ -232,7 +235,7 @@ class Cache:
         self.limit = parse_size(limit or os.environ.get(self.variable) or self.default_limit)
 
     def section(self, key: Mapping[str, Any], about: Mapping[str, str]) -> Section:
-        """The section of a key; `about` is what `sections` shows of it, one entry per column."""
+        """The section of a key; `about` is its summary for `sections`, one entry per column."""
         name = re.sub(r"[^\w.-]", "_", about["backbone"])
         folder = self.root / f"{name}-{hash_value([FORMAT, key], size=12)}"
         value = json.loads(json.dumps({"about": about, "key": key}))
@@ -275,8 +278,10 @@ class Cache:
 
         With a limit only the least recently used blocks above it. Leased sections and files being written stay.
         """
-        named = {backbone, *(each["name"] for each in self.sections() if each["backbone"] == backbone)}
-        chosen = [folder for folder in self._folders() if backbone is None or folder.name in named]
+        chosen = self._folders()
+        if backbone is not None:
+            names = {backbone, *(section["name"] for section in self.sections() if section["backbone"] == backbone)}
+            chosen = [folder for folder in chosen if folder.name in names]
         freed = self._shrink(limit, chosen)
         for folder in chosen:
             _remove_if_empty(folder)
@@ -298,8 +303,10 @@ class Cache:
         blocks = self._blocks(folders)
         excess = sum(stat.st_size for _, stat in blocks) - limit
         freed = 0
+        if excess <= 0:
+            return 0
         with ExitStack() as locks:
-            for folder in folders if excess > 0 else ():
+            for folder in folders:
                 lock = locked_file(folder / LEASE, wait=False)
                 if lock is None:
                     blocks = [(path, stat) for path, stat in blocks if path.parent != folder]
@@ -314,9 +321,10 @@ class Cache:
 
     def _blocks(self, folders: Sequence[Path]) -> list[tuple[Path, os.stat_result]]:
         blocks = []
-        for path in (path for folder in folders for path in folder.glob(f"*{BLOCK}")):
-            with suppress(FileNotFoundError):  # another process has deleted it just now
-                blocks.append((path, path.stat()))
+        for folder in folders:
+            for path in folder.glob(f"*{BLOCK}"):
+                with suppress(FileNotFoundError):  # another process has deleted it just now
+                    blocks.append((path, path.stat()))
         return blocks
 
     def _folders(self) -> list[Path]:
@@ -345,7 +353,10 @@ def _read_key(folder: Path) -> Any:
 def _remove_if_empty(folder: Path) -> None:
     """Delete a section without blocks, unless a process writes its first block or has leased it."""
     remove_leftovers(folder)
-    if any(folder.glob(f"*{BLOCK}")) or (lock := locked_file(folder / LEASE, wait=False)) is None:
+    if any(folder.glob(f"*{BLOCK}")):
+        return
+    lock = locked_file(folder / LEASE, wait=False)
+    if lock is None:
         return
     with lock, suppress(OSError):  # another process writes into it, or has removed it
         if {file.name for file in folder.iterdir()} <= {KEY, LEASE}:

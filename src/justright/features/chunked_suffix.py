@@ -19,7 +19,7 @@ from justright.features.backbone import Backbone
 from justright.features.cuts import LastStageCut, Stored
 from justright.features.workers import on_one_core_each, one_core_a_thread
 
-CHUNK = 1600  # places of feature maps: 32 views of 7 x 7, 64 of 5 x 5. Twice as many are as fast on one core
+CHUNK = 1600  # cells of feature maps: 32 views of 7 x 7, 64 of 5 x 5. Twice as many are as fast on one core
 
 
 class _InChunks(torch.autograd.Function):
@@ -43,7 +43,7 @@ class _InChunks(torch.autograd.Function):
         parts = _on_all_cores(tuned_gradients, list(zip(ctx.chunks, torch.split(gradient, ctx.size), strict=True)))
         ctx.chunks = None
         # parameters that a network does not use in eval mode, such as cached biases of attention, have no gradient
-        sums = (None if each[0] is None else sum(each[1:], each[0]) for each in zip(*parts, strict=True))
+        sums = (None if terms[0] is None else sum(terms[1:], terms[0]) for terms in zip(*parts, strict=True))
         return None, None, None, *sums
 
 
@@ -55,10 +55,12 @@ def _on_all_cores(work: Any, items: list[Any]) -> list[Any]:
 
 def chunked_suffix(backbone: Backbone, stored: Stored) -> Float[Tensor, "batch dim"]:
     """`backbone.suffix`: equal up to rounding, and differentiable in the tuned parameters."""
-    is_on_cpu = backbone.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+    is_training_on_cpu = (
+        backbone.device.type == "cpu" and torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
+    )
     size = max(1, CHUNK // math.prod(stored[0].shape[1:-1]))
-    is_faster = isinstance(backbone.cut, LastStageCut) and len(stored[0]) > size
-    tuned = list(backbone.tuned_parameters()) if is_on_cpu and is_faster and torch.is_grad_enabled() else []
-    if not tuned:
+    has_chunks = isinstance(backbone.cut, LastStageCut) and len(stored[0]) > size
+    tuned = list(backbone.tuned_parameters())
+    if not (is_training_on_cpu and has_chunks and tuned):
         return backbone.suffix(stored)
     return _InChunks.apply(backbone, size, stored, *tuned)  # type: ignore[no-untyped-call]

@@ -304,11 +304,14 @@ class LastStageCut(Cut):
         """The pooled feature."""
         x = stored[0]
         x = x.permute(0, 3, 1, 2) if self._is_turned(x) else x
-        after = list(self.tail.values())
-        x = self.stage(x) if self.norm is None else normed_conv(self.stage, self.norm, x)
-        for module in after[0 if self.norm is None else 1 :]:
+        tail = list(self.tail.values())
+        if self.norm is None:
+            x = self.stage(x)
+        else:
+            x, tail = normed_conv(self.stage, self.norm, x), tail[1:]
+        for module in tail:
             x = module(x)
-        if self.is_averaged:  # here, because the network's pooling would write the gradient to every place of the map
+        if self.is_averaged:  # here, because the network's pooling would write the gradient to every cell of the map
             x = x.sum((2, 3), keepdim=True) / (x.shape[2] * x.shape[3])
         return self.model.forward_head(x, pre_logits=True)
 
@@ -337,15 +340,17 @@ def cut(model: Network, images: Float[Tensor, "batch 3 height width"]) -> Cut:
     with torch.no_grad():
         expected = uncut_features(model, images)
         for kind in (LastBlockCut, LastStageCut):
-            if kind.fits(model) and _reproduces(made := kind(model), images, expected):
-                return made
+            if kind.fits(model):
+                candidate = kind(model)
+                if _reproduces(candidate, images, expected):
+                    return candidate
     _log.warning("%s cannot be cut before its last stage: its features stay frozen", type(model).__name__)
     return Cut(model)
 
 
-def _reproduces(made: Cut, images: Tensor, expected: Tensor) -> bool:
+def _reproduces(candidate: Cut, images: Tensor, expected: Tensor) -> bool:
     try:
-        features = made.suffix(made.prefix(images))
+        features = candidate.suffix(candidate.prefix(images))
     except (RuntimeError, TypeError, AttributeError, IndexError, ValueError):
         return False  # modules run in another order, or pass on more than one tensor
     return features.shape == expected.shape and torch.allclose(features, expected, rtol=1e-3, atol=1e-4)

@@ -6,6 +6,7 @@ It was trained on the scripts of `TRAINED_ON` only: every class in the target of
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -97,4 +98,4 @@ ARCHITECTURE: dict[str, Any] = {
 }
 """The arguments of timm's VisionTransformer."""
 
-BACKBONE = BackboneSpec("vit_tiny_patch16_224", RECIPE.as_dict(), ARCHITECTURE, packaged=("justright.features", ""))
+BACKBONE = BackboneSpec("vit_tiny_patch16_224", asdict(RECIPE), ARCHITECTURE, packaged=("justright.features", ""))

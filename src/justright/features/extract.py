@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -49,7 +49,7 @@ from justright.features.store import (
 )
 from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools, tools
-from justright.utils.context import track
+from justright.utils.context import current, track, use
 from justright.utils.errors import BadKind, DataError, DegenerateError
 from justright.utils.parallel import Engine, n_cores
 from justright.utils.remote import Place, place_of
@@ -73,7 +73,7 @@ class FeatureNetwork:
 
     def key(self) -> dict[str, Any]:
         """The header of a store without the data; the key of the cache."""
-        how = {"precision": self.precision, "batch_size": self.batch_size, "batch_norm": "as it is"}
+        computation = {"precision": self.precision, "batch_size": self.batch_size, "batch_norm": "as it is"}
         return {
             "shape": list(self.shape),
             "dtype": self.dtype,
@@ -82,8 +82,8 @@ class FeatureNetwork:
                 "fingerprint": self.backbone.fingerprint,
                 "pooling": self.pooling,
             },
-            "transform": self.backbone.recipe.as_dict(),
-            "computation": how | self.tools(),
+            "transform": asdict(self.backbone.recipe),
+            "computation": computation | self.tools(),
         }
 
     def tools(self) -> dict[str, str]:
@@ -103,7 +103,7 @@ class FeatureNetwork:
         return self.pooling == "class" and self.precision == "float32"
 
     def with_views(self, batch: Batch) -> tuple[Features, Stored]:
-        """The features of a batch, with the same bits as without views, and the output of the frozen prefix."""
+        """The features of a batch, bit by bit those of a call, and the output of the frozen prefix."""
         with torch.inference_mode():
             stored = self.backbone.prefix(batch.to(self.device, non_blocking=True))
             return self._as_stored(self.backbone.suffix(stored)), stored
@@ -157,19 +157,19 @@ class Extraction:
     images: ImageSet
     ids: Ids
     network: FeatureNetwork
-    kept: Section  # features by id
-    views: Section | None  # where plain views are kept that are computed on the way
+    section: Section  # features by id
+    views: Section | None  # plain views, if they are kept too
     bad: dict[int, tuple[BadKind, str]]  # at first the images without content id
     max_bad: float
 
     def __post_init__(self) -> None:
-        is_missing = self.kept.missing(self.ids)
+        is_missing = self.section.missing(self.ids)
         is_missing[list(self.bad)] = False
         self.missing = np.flatnonzero(is_missing)
 
-    def compute(self, n_workers: int, engine: Engine | None) -> None:
+    def compute(self, n_workers: int) -> None:
         """Compute what is missing and show progress; an interruption loses at most one batch."""
-        steps = self._steps(n_workers, engine)
+        steps = self._steps(n_workers)
         try:
             with closing(steps):  # after Ctrl-C too, so that workers end before the store closes
                 for _ in track(steps, len(self.missing), f"extracting {titles(self.images)}"):
@@ -177,7 +177,7 @@ class Extraction:
         finally:
             self._flush()
 
-    def _steps(self, n_workers: int, engine: Engine | None) -> Generator[None, None, None]:
+    def _steps(self, n_workers: int) -> Generator[None, None, None]:
         """Compute what is missing; one step for each image."""
         network, size = self.network, self.network.batch_size
         names, shapes = network.backbone.stored_names, network.backbone.stored_shapes
@@ -186,31 +186,32 @@ class Extraction:
         compute = partial(compute_features, network, network.tools(), layout)
         batches = [self.missing[start : start + size] for start in range(0, len(self.missing), size)]
         tables = (sent(self.images, rows) for rows in batches)
-        with closing(decode_and_compute(decode, compute, tables, network.device, n_workers, engine)) as results:
+        with closing(decode_and_compute(decode, compute, tables, network.device, n_workers)) as results:
             for number, (rows, batch) in enumerate(zip(batches, results, strict=True), start=1):
-                self.bad |= {int(rows[place]): reason for place, reason in batch.bad.items()}
+                self.bad |= {int(rows[position]): reason for position, reason in batch.bad.items()}
                 good = np.setdiff1d(np.arange(len(rows)), list(batch.bad))
                 self._check_finite(rows[good], batch.features[good])
-                self.kept.add(self.ids[rows[good]], batch.features[good])
+                self.section.add(self.ids[rows[good]], batch.features[good])
                 if self.views is not None and batch.records is not None:
                     self.views.add(self.ids[rows[good]], batch.records[good])
                 if number % PART_BATCHES == 0 or number == len(batches):
-                    self.kept.flush()
+                    self.section.flush()
                     refuse_bad_rows(self.max_bad, self.images, self.all_bad())
                 yield from repeat(None, len(rows))
 
     def _flush(self) -> None:
         """Write the rows that wait in memory."""
-        self.kept.flush()
+        self.section.flush()
         if self.views is not None:
             self.views.flush()
 
     def blocks(self, rows: Int[Array, " rows"]) -> Iterator[Float[Array, " rows *axes"]]:
         """The features of these images in order, some at a time."""
         for start in range(0, len(rows), BLOCK_ROWS):
-            is_found, features = self.kept.read(self.ids[rows[start : start + BLOCK_ROWS]])
+            is_found, features = self.section.read(self.ids[rows[start : start + BLOCK_ROWS]])
             if features is None or not is_found.all():
-                raise DataError(f"features in {self.kept.folder} are lost since they were computed", advice="run again")
+                problem = f"features in {self.section.folder} are lost since they were computed"
+                raise DataError(problem, advice="run again")
             yield features
 
     def all_bad(self) -> Reasons:
@@ -256,7 +257,8 @@ def extract(
         max_bad: raise if a larger share of the images cannot be decoded; the others are listed in `quarantined`.
         cache: where features are looked up by content and kept.
         overwrite: whether to replace a store that holds something else.
-        engine: where the work is done instead of in `n_workers` threads; it changes no byte.
+        engine: where the work is done instead of in `n_workers` threads, by default that of the context; it changes no
+            byte.
         banks: the root of view banks; plain views are kept there on the way, so that no bank computes them again.
     """
     from justright.features.vectors import VectorNetwork, store_vectors  # it imports this module
@@ -279,12 +281,13 @@ def extract(
         views = None
         if banks is not None and network.gives_views and batch_size == BATCH_SIZE:
             views = KeptBanks(banks).section(*view_key(backbone, Plain(), 0, "float32"))
-        about = {"backbone": backbone.name, "pooling": pooling, "precision": precision}
+        summary = {"backbone": backbone.name, "pooling": pooling, "precision": precision}
         with locked_store(place) as folder:
-            kept = Section(folder / PARTS) if cache is None else cache.section(key, about)
-            with kept.lease():
-                work = Extraction(images, digests(content_ids), network, kept, views, unreadable, max_bad)
-                work.compute(n_workers, engine)
+            section = Section(folder / PARTS) if cache is None else cache.section(key, summary)
+            with section.lease():
+                work = Extraction(images, digests(content_ids), network, section, views, unreadable, max_bad)
+                with use(engine=engine or current().engine):
+                    work.compute(n_workers)
                 bad = work.all_bad()
                 refuse_bad_rows(max_bad, images, bad)
                 good = np.setdiff1d(np.arange(len(images)), list(bad))
@@ -299,8 +302,8 @@ def store_index(images: ImageSet, content_ids: list[str], rows: Int[Array, " row
     """The table of some rows with all ids, and sources relative to the store, for `open_images`."""
     table = images.table
     ids = pc.coalesce(table["id"], pa.array(content_ids, pa.string()))
-    saved = {name: _saved_as(reader, out) or f"{name.partition(':')[0]}:" for name, reader in images.readers.items()}
-    sources = pa.array([saved[name] for name in table["source"].to_pylist()], pa.string()).cast(NAME)
+    saved_as = {name: _saved_as(reader, out) or f"{name.partition(':')[0]}:" for name, reader in images.readers.items()}
+    sources = pa.array([saved_as[name] for name in table["source"].to_pylist()], pa.string()).cast(NAME)
     table = with_columns(table, {"id": ids, "source": sources})
     return table.take(pa.array(rows)).combine_chunks()
 
@@ -328,10 +331,12 @@ def unreadable_rows(images: ImageSet, content_ids: list[str]) -> dict[int, tuple
 def quarantined(images: ImageSet, bad: Reasons) -> dict[int, Quarantined]:
     """The bad images by row, as the store lists them."""
     rows = sorted(bad)
-    places = images.table.select(["dataset", "source", "path"]).take(pa.array(rows, pa.int64())).to_pylist()
-    return {
-        row: Quarantined(**place, kind=bad[row][0], reason=bad[row][1]) for row, place in zip(rows, places, strict=True)
-    }
+    records = images.table.select(["dataset", "source", "path"]).take(pa.array(rows, pa.int64())).to_pylist()
+    result = {}
+    for row, record in zip(rows, records, strict=True):
+        kind, reason = bad[row]
+        result[row] = Quarantined(**record, kind=kind, reason=reason)
+    return result
 
 
 def titles(images: ImageSet) -> str:

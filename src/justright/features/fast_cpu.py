@@ -62,27 +62,27 @@ class FastModule:
     """A frozen module, compiled. Any number of threads may call it, with one core each."""
 
     def __init__(self, compiled: Any):
-        self._compiled, self._of_thread = compiled, threading.local()
+        self._compiled, self._local = compiled, threading.local()  # each thread has a request of its own
         self.name = f"openvino {version('openvino')}"  # what it runs on
 
     def __call__(self, images: Tensor) -> tuple[Tensor, ...]:
         """The outputs of the module, as new tensors."""
-        if not hasattr(self._of_thread, "request"):
-            self._of_thread.request = self._compiled.create_infer_request()
-        outputs = self._of_thread.request.infer([np.ascontiguousarray(images.numpy())])
-        return tuple(torch.from_numpy(np.array(outputs[place])) for place in range(len(self._compiled.outputs)))
+        if not hasattr(self._local, "request"):
+            self._local.request = self._compiled.create_infer_request()
+        outputs = self._local.request.infer([np.ascontiguousarray(images.numpy())])
+        return tuple(torch.from_numpy(np.array(outputs[number])) for number in range(len(self._compiled.outputs)))
 
 
-_kept: dict[str, FastModule | None] = {}
+_cache: dict[str, FastModule | None] = {}
 _compiling = threading.Lock()
 
 
-def kept_module(name: str, module: nn.Module, example: Tensor) -> FastModule | None:
+def cached_module(name: str, module: nn.Module, example: Tensor) -> FastModule | None:
     """`fast_module`, called once in a process for each name: copies of a network share the result."""
     with _compiling:
-        if name not in _kept:
-            _kept[name] = fast_module(module, example)
-        return _kept[name]
+        if name not in _cache:
+            _cache[name] = fast_module(module, example)
+        return _cache[name]
 
 
 def fast_module(module: nn.Module, example: Tensor) -> FastModule | None:
@@ -99,8 +99,10 @@ def fast_module(module: nn.Module, example: Tensor) -> FastModule | None:
     except Exception as error:  # it raises many kinds of errors for networks that it does not support
         _log.info("openvino cannot run this network, torch does: %s", str(error).partition("\n")[0])
         return None
-    errors = ((one - other).abs().max() / other.abs().max() for one, other in zip(outputs, expected, strict=True))
-    return fast if all(error <= TOLERANCE for error in errors) else None
+    for output, other in zip(outputs, expected, strict=True):
+        if not (output - other).abs().max() / other.abs().max() <= TOLERANCE:  # NaN too
+            return None
+    return fast
 
 
 def _compiled(openvino: Any, module: nn.Module, example: Tensor) -> Any:

@@ -160,9 +160,9 @@ def random_network(name: str, img_size: int | None) -> tuple[Network, ImageRecip
 def loaded_network(name: str, checkpoint: Path | None, img_size: int | None) -> tuple[Network, ImageRecipe]:
     """A network by name, with the parameters of its checkpoint, and how its images are prepared."""
     spec, file = spec_of(name), find_checkpoint(name, checkpoint)
-    written = architecture_in(file)
-    if written is not None and written.partition(".")[0] != spec.architecture.partition(".")[0]:
-        raise CheckpointError(f"{file} holds a {written}", expected=f"a {spec.architecture} for the name {name}")
+    architecture = architecture_in(file)
+    if architecture is not None and architecture.partition(".")[0] != spec.architecture.partition(".")[0]:
+        raise CheckpointError(f"{file} holds a {architecture}", expected=f"a {spec.architecture} for the name {name}")
     network, recipe = random_network(name, img_size)
     state = read(file)
     if spec.layout == "order" and next(iter(state), "").startswith("_"):
@@ -192,21 +192,21 @@ def _create(spec: BackboneSpec, resolution: int, n_classes: int = 0) -> Network:
 
 
 def _with_parameters(model: Network, state: State, spec: BackboneSpec, file: Path) -> Network:
-    wanted = model.state_dict()
-    if "pos_embed" in state and "pos_embed" in wanted and hasattr(model, "patch_embed"):
+    expected = model.state_dict()
+    if "pos_embed" in state and "pos_embed" in expected and hasattr(model, "patch_embed"):
         n_prefix = 0 if getattr(model, "no_embed_class", False) else getattr(model, "num_prefix_tokens", 0)
         grid, antialiased = model.patch_embed.grid_size, spec.positions == "antialiased"
         state["pos_embed"] = positions_for(state["pos_embed"], n_prefix, grid, antialiased=antialiased)
-    missing = wanted.keys() - state.keys()
-    wrong = [name for name in wanted.keys() & state.keys() if wanted[name].shape != state[name].shape]
+    missing = expected.keys() - state.keys()
+    wrong = [name for name in expected.keys() & state.keys() if expected[name].shape != state[name].shape]
     # heads of classification or pre-training are ignored; unused blocks mean another network
-    unused = [name for name in state.keys() - wanted.keys() if name.partition(".")[0].startswith("blocks")]
+    unused = [name for name in state.keys() - expected.keys() if name.partition(".")[0].startswith("blocks")]
     if missing or wrong or unused:
         raise CheckpointError(
             f"{file} does not fit {spec.architecture}: {len(missing)} tensors are missing {sorted(missing)[:3]}, "
             f"{len(wrong)} have another shape {sorted(wrong)[:3]}, {len(unused)} are unused {sorted(unused)[:3]}",
-            expected=f"the {len(wanted)} tensors of that network",
+            expected=f"the {len(expected)} tensors of that network",
             advice="check that the name and the checkpoint belong together",
         )
-    model.load_state_dict({name: state[name] for name in wanted})
+    model.load_state_dict({name: state[name] for name in expected})
     return model

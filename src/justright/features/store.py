@@ -35,14 +35,14 @@ from jaxtyping import Float
 from justright.data.quarantine import Quarantined
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.file_rows import FileRows
-from justright.utils.files import home, parsed_json, reader_of, replacing, write_json
+from justright.utils.files import home, parsed_json, replacing, validator_of, write_json
 from justright.utils.fingerprint import differences
 from justright.utils.hashing import hash_bytes, hash_file, hash_pieces, signed, verified
 from justright.utils.locks import Lock, LockedError
 from justright.utils.remote import Place, RemotePath
 from justright.utils.types import Array
 
-PRINT_ROWS = 4096  # labels are hashed in pieces of so many rows, which determines the hash
+HASHED_ROWS = 4096  # labels are hashed in pieces of so many rows, which determines the hash
 COMPARABLE = ("backbone", "transform")  # features that agree in these parts of the header may be compared
 
 
@@ -67,11 +67,14 @@ class Header:
 
     def differences(self, other: Header, parts: Sequence[str] = ()) -> list[str]:
         """One line for each entry that differs: `backbone.name: this, other`."""
-        mine, theirs = ({part: getattr(header, part) for part in parts or asdict(self)} for header in (self, other))
-        return [
-            f"{name}: {', '.join('not given' if value is None else str(value) for value in pair)}"
-            for name, pair in differences(mine, theirs).items()
-        ]
+        mine, theirs = asdict(self), asdict(other)
+        if parts:
+            mine, theirs = {part: mine[part] for part in parts}, {part: theirs[part] for part in parts}
+        lines = []
+        for name, pair in differences(mine, theirs).items():
+            this, that = ("not given" if value is None else str(value) for value in pair)
+            lines.append(f"{name}: {this}, {that}")
+        return lines
 
     def require_comparable(self, other: Header) -> None:
         """Raise for features of another backbone or transform: distances to them mean nothing."""
@@ -86,11 +89,11 @@ def data_fingerprint(content_ids: Sequence[str], table: pa.Table) -> dict[str, A
     """
     # where a source lies on this machine does not matter
     rest = table.select([name for name in table.column_names if name not in ("id", "source")])
-    starts = range(0, table.num_rows, PRINT_ROWS)
-    labels_and_paths = hash_pieces(json.dumps(rest.slice(start, PRINT_ROWS).to_pydict()).encode() for start in starts)
+    starts = range(0, table.num_rows, HASHED_ROWS)
+    labels_and_paths = hash_pieces(json.dumps(rest.slice(start, HASHED_ROWS).to_pydict()).encode() for start in starts)
     content = _hash_names(content_ids)
-    given = table["id"].to_pylist() if "id" in table.column_names else content_ids
-    ids = _hash_names(known or made for known, made in zip(given, content_ids, strict=True))
+    table_ids = table["id"].to_pylist() if "id" in table.column_names else content_ids
+    ids = _hash_names(name or content_id for name, content_id in zip(table_ids, content_ids, strict=True))
     fingerprint = {"images": len(content_ids), "content": content, "labels_and_paths": labels_and_paths}
     return fingerprint if ids == content else fingerprint | {"ids": ids}
 
@@ -130,7 +133,7 @@ def read_store(path: Place, verify: bool = True) -> tuple[StoredRows, pa.Table, 
     header, files = read_header(path)
     if not files:
         raise DamagedStoreError(f"{path} is not finished", advice="repeat the command that wrote it; it resumes")
-    for name in (INDEX, QUARANTINE, *[FEATURES] * verify):
+    for name in (INDEX, QUARANTINE, FEATURES) if verify else (INDEX, QUARANTINE):
         _verify(path, name, files)
     index = pq.read_table(pa.BufferReader((path / INDEX).read_bytes()))
     features = path / FEATURES
@@ -148,7 +151,7 @@ def read_quarantine(path: Place) -> dict[int, Quarantined]:
     """The bad images of a finished store, by their row in the source."""
     _verify(path, QUARANTINE, read_header(path)[1])
     records = parsed_json((path / QUARANTINE).read_text(encoding="utf-8"))
-    return {record.pop("row"): reader_of(Quarantined)(record) for record in records}
+    return {record.pop("row"): validator_of(Quarantined)(record) for record in records}
 
 
 def read_header(path: Place) -> tuple[Header, dict[str, str]]:
@@ -162,7 +165,7 @@ def read_header(path: Place) -> tuple[Header, dict[str, str]]:
         if value["format"] != FORMAT:
             raise DamagedStoreError(f"{path / HEADER} was written by another version", advice="extract again")
         value = verified(value)
-        header, files = reader_of(Header)(value), reader_of(dict[str, str])(value["files"])
+        header, files = validator_of(Header)(value), validator_of(dict[str, str])(value["files"])
         if np.dtype(header.dtype).kind != "f" or min(header.shape, default=0) < 1:
             raise ValueError(f"features of {header.dtype} and the shape {header.shape}")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -199,8 +202,8 @@ def expect_place(path: Place, header: Header, overwrite: bool = False, parts: Se
             raise DataError(f"{path} exists and is no feature store", advice="name another place with --out")
     if overwrite or not (path / HEADER).exists():
         return False
-    there, files = read_header(path)
-    if lines := there.differences(header, parts):
+    stored, files = read_header(path)
+    if lines := stored.differences(header, parts):
         raise StoreMismatchError(
             f"{path} holds other features. Differences (stored, requested):\n" + indented(lines),
             advice="name another place with --out, or replace it with --overwrite",
@@ -250,7 +253,7 @@ def write_store(
             file.write(np.ascontiguousarray(block, header.dtype).tobytes())
     with replacing(folder / INDEX) as temporary:
         pq.write_table(index, temporary, row_group_size=INDEX_ROWS, write_page_checksum=True)
-    write_json(folder / QUARANTINE, [{"row": row} | image.to_json() for row, image in sorted(bad.items())])
+    write_json(folder / QUARANTINE, [{"row": row} | asdict(image) for row, image in sorted(bad.items())])
     _write_header(folder, header, is_complete=True)
     shutil.rmtree(folder / PARTS, ignore_errors=True)
     if isinstance(place, RemotePath):

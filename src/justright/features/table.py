@@ -53,10 +53,17 @@ class FeatureTable:
     def of(cls, features: FeatureRows, **columns: Any) -> FeatureTable:
         """A table in memory, from arrays: `label`, `id`, `class_name`, `dataset`, `path`, one entry per row each."""
         n = len(features)
-        given = {"id": [str(row) for row in range(n)], "label": np.full(n, UNLABELED), "class_name": pa.nulls(n, NAME)}
-        given |= {"dataset": ["given"] * n, "path": [""] * n} | columns
-        header = Header(features.shape[1:], str(features.dtype), data=data_fingerprint(given["id"], pa.table(given)))
-        return cls(features, pa.table(given), header)
+        defaults = {
+            "id": [str(row) for row in range(n)],
+            "label": np.full(n, UNLABELED),
+            "class_name": pa.nulls(n, NAME),
+            "dataset": ["given"] * n,
+            "path": [""] * n,
+        }
+        columns = defaults | columns
+        index = pa.table(columns)
+        header = Header(features.shape[1:], str(features.dtype), data=data_fingerprint(columns["id"], index))
+        return cls(features, index, header)
 
     @classmethod
     def open(cls, path: Place | str, verify: bool = True) -> FeatureTable:
@@ -132,9 +139,9 @@ class FeatureTable:
     def without_labels(self) -> FeatureTable:
         """The same features, without the columns that reveal a class."""
         columns, n = self.index.column_names, len(self)
-        kept = {name: self.index[name] for name in ("id", "source", "dataset", "path") if name in columns}
-        blank = {"label": pa.array(np.full(n, UNLABELED, np.int32)), "class_name": pa.nulls(n, NAME)}
-        return FeatureTable(self.features, pa.table(kept | blank), self.header, self.path)
+        public = {name: self.index[name] for name in ("id", "source", "dataset", "path") if name in columns}
+        hidden = {"label": pa.array(np.full(n, UNLABELED, np.int32)), "class_name": pa.nulls(n, NAME)}
+        return FeatureTable(self.features, pa.table(public | hidden), self.header, self.path)
 
     def write(self, path: Place | str, overwrite: bool = False) -> FeatureTable:
         """Write the table as a store and open it; an existing store must hold these features."""
@@ -142,14 +149,14 @@ class FeatureTable:
         if not begin_store(place, self.header, overwrite):
             write_store(place, self.header, row_blocks(self.features), self.index, self.bad_rows)
             return FeatureTable.open(place)
-        there = FeatureTable.open(place)
-        for mine, other in zip(row_blocks(self.features), row_blocks(there.features), strict=True):
+        stored = FeatureTable.open(place)
+        for mine, other in zip(row_blocks(self.features), row_blocks(stored.features), strict=True):
             if not np.array_equal(mine, other, equal_nan=True):  # users may choose ids: equal ones prove nothing
                 raise StoreMismatchError(
                     f"{place} holds other features under the same ids",
                     advice="name another place, or replace it with overwrite",
                 )
-        return there
+        return stored
 
 
 def row_blocks(features: StoredRows) -> Iterator[FeatureRows]:

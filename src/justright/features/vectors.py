@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -81,7 +82,7 @@ def store_vectors(images: ImageSet, network: VectorNetwork, out: Place | str) ->
         shape=(network.dim,),
         dtype="float32",
         backbone={"name": NAME, "fingerprint": network.fingerprint, "pooling": "class"},
-        transform=network.recipe.as_dict(),
+        transform=asdict(network.recipe),
         computation={"precision": "float32"},
         data=data_fingerprint(ids, images.table),
     )
@@ -110,14 +111,16 @@ class VectorViews(Views):
         if not isinstance(self.transform, Plain):
             scale = np.float32((STRONG_NOISE if isinstance(self.transform, Strong) else NOISE) / math.sqrt(2))
             for view in np.unique(views).tolist():
-                is_view, (first, second) = views == view, self._pairs[view]
+                is_view, (a, b) = views == view, self._pairs[view]
                 chosen = rows[is_view]
-                drawn[is_view] += scale * (self.vectors[first[chosen]] - self.vectors[second[chosen]])
+                drawn[is_view] += scale * (self.vectors[a[chosen]] - self.vectors[b[chosen]])
         return (torch.from_numpy(drawn),)
 
     @cached_property
     def _pairs(self) -> list[tuple[Array, Array]]:
         """For each view the images a and b of every image."""
-        n = len(self.vectors)
-        chances = [generator(self.seed, "noise of vectors", type(self.transform).__name__, v) for v in range(N_VIEWS)]
-        return [(chance.integers(n, size=n), chance.integers(n, size=n)) for chance in chances]
+        n, pairs = len(self.vectors), []
+        for view in range(N_VIEWS):
+            rng = generator(self.seed, "noise of vectors", type(self.transform).__name__, view)
+            pairs.append((rng.integers(n, size=n), rng.integers(n, size=n)))
+        return pairs

@@ -13,6 +13,7 @@ from typing import TypeVar
 import PIL
 import torch
 
+from justright.utils.context import current
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import Engine, threads
 
@@ -42,9 +43,12 @@ def decode_and_compute(
     tasks: Iterable[Task],
     device: torch.device,
     n_workers: int,
-    engine: Engine | None = None,
 ) -> Generator[Result, None, None]:
-    """Results in the order of the tasks. On a CPU workers do both; for another device workers only decode."""
+    """Results in the order of the tasks, from the engine of the context or from threads.
+
+    On a CPU workers do both; for another device workers only decode.
+    """
+    engine = current().engine
     if device.type == "cpu":
         yield from on_one_core_each(partial(_in_turn, decode, compute), tasks, n_workers, engine)
         return
@@ -71,8 +75,8 @@ def tools(device: torch.device, runtime: str = "torch") -> dict[str, str]:
     """Device and versions that may change the last bits of a result."""
     is_cuda = device.type == "cuda"
     chip = torch.cuda.get_device_name(device) if is_cuda else torch.backends.cpu.get_cpu_capability()
-    versions = {"device": f"{device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
-    return versions if runtime == "torch" else versions | {"runtime": runtime}
+    result = {"device": f"{device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
+    return result if runtime == "torch" else result | {"runtime": runtime}
 
 
 def refuse_other_tools(here: Mapping[str, str], expected: Mapping[str, str]) -> None:

@@ -26,7 +26,7 @@ EFFORT = 2  # of WebP, 0 to 6: half the time of the default 4 for a few percent 
 N_THREADS = 4  # decoding releases the GIL
 N_SAMPLED, MARGIN = 40, 1.08  # sheets drawn to estimate the size of all of them, and the safety margin
 SIDE = 96  # pixels of a small image, more than any sheet needs
-MOST_KEPT = 2000  # small images cached in memory, about 50 MB
+MOST_CACHED = 2000  # small images cached in memory, about 50 MB
 
 Sheet = tuple[Picture | None, list[str]]  # with the problems of images that could not be read
 
@@ -46,7 +46,7 @@ class SmallImages:
 
     def __init__(self, images: ImageSet):
         self.images = images
-        self.image = lru_cache(MOST_KEPT)(self._image)
+        self.image = lru_cache(MOST_CACHED)(self._image)
 
     def __len__(self) -> int:
         return len(self.images)
@@ -95,8 +95,8 @@ class PageImages:
                 picture = None
             yield picture
 
-    def richest(self, plans: Sequence[Sequence[SheetOrder]], share: float = 1.0) -> Sequence[SheetOrder]:
-        """The first of several plans for the same sheets that fits into this share of the budget, else the last.
+    def first_that_fits(self, plans: Sequence[Sequence[SheetOrder]], share: float = 1.0) -> Sequence[SheetOrder]:
+        """The first of several plans for the same sheets that fits into this share of the budget, else the last plan.
 
         The size of a plan is estimated from a sample: photos need several times the bytes of drawings.
         """
@@ -126,7 +126,7 @@ class PageImages:
                 problems.append(str(error).splitlines()[0])
         if not tiles:
             return None, problems
-        sheet = contact_sheet(tiles, min(order.columns, len(tiles)), GAP, is_transparent=True)
+        sheet = contact_sheet(tiles, min(order.columns, len(tiles)), GAP)
         return Picture(data_uri(sheet), sheet.width, sheet.height, order.alt), problems
 
 
@@ -135,12 +135,12 @@ def _n_characters(picture: Picture | None) -> int:
     return 0 if picture is None else len(picture.uri) + len(picture.alt) + 40
 
 
-def contact_sheet(images: Sequence[Image.Image], columns: int, gap: int, is_transparent: bool = False) -> Image.Image:
-    """Put images of one size into rows of `columns`, left to right, on white or on a transparent sheet."""
+def contact_sheet(images: Sequence[Image.Image], columns: int, gap: int) -> Image.Image:
+    """Put images of one size into rows of `columns`, left to right, on a transparent sheet."""
     width, height = images[0].size
     n_rows = -(-len(images) // columns)
-    mode, background = ("RGBA", (255, 255, 255, 0)) if is_transparent else ("RGB", (255, 255, 255))
-    sheet = Image.new(mode, (columns * (width + gap) - gap, n_rows * (height + gap) - gap), background)
+    size = columns * (width + gap) - gap, n_rows * (height + gap) - gap
+    sheet = Image.new("RGBA", size, (255, 255, 255, 0))
     for number, image in enumerate(images):
         row, column = divmod(number, columns)
         sheet.paste(image, (column * (width + gap), row * (height + gap)))

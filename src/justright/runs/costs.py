@@ -26,7 +26,7 @@ from justright.runs.frozen_check import LEAST_TRAINED, N_INIT
 from justright.runs.problem import Problem
 from justright.runs.spec import RunSpec, config_of
 from justright.utils.errors import JustrightError
-from justright.utils.files import bytes_of, existing, home, parsed_json, size_text
+from justright.utils.files import bytes_of, home, nearest_existing, parsed_json, size_text
 from justright.utils.types import Array
 
 FLOAT_BYTES = 4  # features and parameters are float32
@@ -301,7 +301,7 @@ class CostPlan:
         needed: Counter[int] = Counter()
         folder_on: dict[int, Path] = {}
         for each in self.files():
-            folder = existing(each.folder)
+            folder = nearest_existing(each.folder)
             needed[folder.stat().st_dev] += each.n_missing
             folder_on.setdefault(folder.stat().st_dev, folder)
         lacking = {folder: needed[disk] - shutil.disk_usage(folder).free for disk, folder in folder_on.items()}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,38 +14,127 @@ from justright.estimation import COUNTERS
 from justright.estimation.base import CategoryCounter
 from justright.features.table import FeatureTable
 from justright.runs.problem import Problem
+from justright.runs.run_features import fingerprints
+from justright.runs.run_folder import RunFolder
+from justright.runs.spec import RunSpec
 from justright.utils.errors import DegenerateError
-from justright.utils.types import UNLABELED
+from justright.utils.fingerprint import is_made_with
+from justright.utils.types import UNLABELED, Mask
 
-ENOUGH_CLASSES = 10  # classes that show how wide a class is; or half of the labeled ones, if these are fewer
+_log = logging.getLogger(__name__)
+
+ENOUGH_CLASSES = 3  # classes that show how wide a class is
 MARGIN, MOST_MORE = 0.4, 0.25  # of `with_margin`
 MOST_CHECKED = 20_000  # images; a given K is not checked for more, because an estimate would take minutes
+
+
+@dataclass(frozen=True)
+class Count:
+    """The number of categories that a run looks for."""
+
+    n_categories: int
+    source: str  # the name of a counter, or "given"
+    estimate: Mapping[str, Any] | None = None  # as in count.json, where K was estimated or checked
+    notes: tuple[str, ...] = ()  # for the notes of the run
+
+    def below_estimate(self) -> float:
+        """How far a given K is below its estimate, as a logarithm; otherwise 0."""
+        if self.estimate is None or self.source != "given":
+            return 0.0
+        return max(0.0, math.log(self.estimate["n_categories"] / self.n_categories))
+
+
+def count_categories(
+    problem: Problem, spec: RunSpec, folder: RunFolder, pool: FeatureTable, target: FeatureTable, is_checked: bool
+) -> Count:
+    """K as it is given, or its estimate, which for the joint answer gets a margin.
+
+    Parameters:
+        folder: of the run, where estimates are kept in count.json.
+        is_checked: compare a given K with an estimate, unless that would take long.
+    """
+    n_known = len(problem.own_classes)
+    if spec.n_target is not None:
+        if not (is_checked and n_known and len(pool) + len(target) <= MOST_CHECKED):
+            return Count(spec.n_target, "given")
+        estimate = None
+        try:
+            estimate = _kept_estimate(problem, spec, folder, pool, target)
+            doubt = k_note(spec.n_target, estimate)
+        except DegenerateError as error:
+            doubt = f"--k {spec.n_target:,} was not checked: {error.problem}"
+        if doubt:
+            _log.warning("%s.", doubt)  # now, because training may take long
+        return Count(spec.n_target, "given", estimate, (doubt,) if doubt else ())
+    estimate = _kept_estimate(problem, spec, folder, pool, target)
+    k, interval, notes = int(estimate["n_categories"]), estimate["interval"], []
+    if interval is None:
+        return Count(k, spec.counter, estimate)
+    between = f"90 % interval {interval[0]:,} to {interval[1]:,}"
+    if not len(pool):
+        notes.append(f"without any label K = {k:,} is rough, {between}")
+    if rests_on_review(problem, pool):
+        notes.append(f"K is estimated as {k:,} from labels of a review, which make it too large rather than too small")
+        return Count(k, spec.counter, estimate, tuple(notes))
+    more = with_margin(estimate, n_known) if spec.answer == "joint" else k
+    if more > k:
+        notes.append(
+            f"K is estimated as {k:,}, {between}; {more:,} categories are looked for, because too few cost more "
+            "accuracy than too many"
+        )
+    return Count(more, spec.counter, estimate, tuple(notes))
+
+
+def _kept_estimate(
+    problem: Problem, spec: RunSpec, folder: RunFolder, pool: FeatureTable, target: FeatureTable
+) -> dict[str, Any]:
+    """The estimate of the counter, read from count.json if these images were counted before."""
+    made_with = {"counter": spec.counter, "seed": spec.seed} | fingerprints(pool, target)
+    count = folder.count
+    if count is None or not is_made_with(count, made_with):
+        tables = counted_tables(problem, pool, target)
+        own = sorted(set(problem.own_classes) & set(pool.labels.tolist()))
+        count = counted(spec.counter, *tables, own, spec.seed) | {"made_with": made_with}
+        folder.save_json("count.json", count)
+    return dict(count["estimates"][spec.counter])
 
 
 def counted_tables(problem: Problem, pool: FeatureTable, target: FeatureTable) -> tuple[FeatureTable, FeatureTable]:
     """The features of labeled and target images for an estimate of K, each image once.
 
-    Counters learn from labeled images how wide a class is. Images confirmed in a review were grouped by a clustering
-    and are closer together than their class: with them K would be too high (docs/findings.md), so they count as
-    unlabeled. Labeled images of the target may come from a review too; they are used only if there are too few others.
-    K is never below the number of known classes.
+    Counters learn from labeled images how wide a class is. Labels of a review are left out of that if there are enough
+    others, see `unsure_labels`: those images count as unlabeled. K is never below the number of known classes.
     """
-    is_own = np.isin(pool.labels, problem.own_classes)
-    is_reviewed, is_given = is_own & problem.is_reviewed(), problem.is_given_too()
-    if not (is_reviewed | is_given).any():
+    is_unsure, is_given = unsure_labels(problem, pool), problem.is_given_too()
+    if not (is_unsure | is_given).any():
         return pool, target
-    n_own = len(np.unique(pool.labels[is_own]))
-    for is_unsure in (is_reviewed | is_given, is_reviewed):
-        labels = pool.labels[is_own & ~is_unsure]
-        n_classes = len(np.unique(labels))
-        if len(labels) > n_classes >= min(ENOUGH_CLASSES, n_own / 2):
-            break
-    else:
-        is_unsure = is_own
     # a labeled image of the target is removed from one of the two sides
     labeled = set(np.flatnonzero(is_given & ~is_unsure).tolist())
     rows = problem.rows_of_target(labeled) if labeled else np.zeros(0, dtype=np.int64)
     return pool.take(np.flatnonzero(~is_unsure)), target.take(np.setdiff1d(np.arange(len(target)), rows))
+
+
+def unsure_labels(problem: Problem, pool: FeatureTable) -> Mask:
+    """The labeled images that K is better estimated without.
+
+    Images confirmed in a review were grouped by a clustering and are closer together than their class: with them K is
+    too high, without any label it is further off (docs/research/categories.md). So they are used only if other labels
+    cover too few classes. Labeled images of the target may come from a review too and are left out first.
+    """
+    is_own = np.isin(pool.labels, problem.own_classes)
+    is_reviewed, is_given = is_own & problem.is_reviewed(), problem.is_given_too()
+    for is_unsure in (is_reviewed | is_given, is_reviewed):
+        labels = pool.labels[is_own & ~is_unsure]
+        n_classes = len(np.unique(labels))
+        if len(labels) > n_classes >= ENOUGH_CLASSES:
+            return is_unsure
+    return np.zeros_like(is_own)
+
+
+def rests_on_review(problem: Problem, pool: FeatureTable) -> bool:
+    """Whether K is estimated with labels of a review."""
+    is_own = np.isin(pool.labels, problem.own_classes)
+    return bool(np.any(is_own & problem.is_reviewed() & ~unsure_labels(problem, pool)))
 
 
 def fitted_counter(
@@ -119,7 +211,7 @@ def check_k(given: int, n_known: int, n_images: int) -> None:
 def k_note(given: int, estimate: Mapping[str, Any]) -> str | None:
     """A warning if K is outside the interval of an estimate, as in count.json; else None.
 
-    How often the warning is right: docs/findings.md. What a wrong K costs: docs/research/training.md.
+    How often the warning is right: docs/research/categories.md. What a wrong K costs: docs/research/training.md.
     """
     if estimate["interval"] is None:
         return None

@@ -52,7 +52,7 @@ def rough_rates(backbone: Any, images: ImageSet) -> Rates:
     photos = _readable(images, 2)
     if not len(photos):
         return Rates()
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, use(engine=None):
         seconds = _extraction_rate(backbone, photos, Path(folder))
     return Rates(extract=seconds, view=seconds, step=seconds)
 
@@ -62,7 +62,7 @@ def measure(plan: CostPlan, images: ImageSet | None) -> Rates:
     from justright.features.bank import open_views
 
     backbone = plan.backbone
-    with TemporaryDirectory() as temporary, use(progress=silent):
+    with TemporaryDirectory() as temporary, use(progress=silent, engine=None):
         folder = Path(temporary)
         photos = _readable(glyph_set(1, size=DRAWN_SIZE) if images is None else images, N_IMAGES)
         extract = _extraction_rate(backbone, photos, folder)

@@ -20,8 +20,8 @@ from justright.discovery.methods import METHODS
 from justright.discovery.training_data import WEIGHTINGS
 from justright.estimation import COUNTERS
 from justright.runs.problem import POOL_ROLES
-from justright.runs.request import HELD_OUT
-from justright.runs.spec import ANSWERS, AUTO, SCALES
+from justright.runs.request import HELD_OUT, UNTRAINED
+from justright.runs.spec import ANSWERS, AUTO, SCALES, RunSpec
 from justright.utils.errors import JustrightError, did_you_mean
 from justright.utils.parallel import ENGINES
 from justright.utils.settings import (
@@ -74,7 +74,12 @@ class Options(TypedDict, total=False):
         ANYTHING,
     ]
     counter: Annotated[str, "what estimates k, or checks it if given", name_in(COUNTERS)]
-    method: Annotated[str, "how categories are learned", name_in(METHODS)]
+    method: Annotated[
+        str,
+        f"how categories are learned. auto: {RunSpec.method}; but {UNTRAINED}, which does not train, on features that "
+        "are given and with an EfficientNet-Lite, if neither a pool nor a setting of training is given",
+        name_in(METHODS),
+    ]
     scale: Annotated[
         str,
         "defaults of the method. paper: exactly as published, with new views at every step; full: the same with "

@@ -12,6 +12,7 @@ from typing import Any
 
 from justright.discovery.methods import METHODS
 from justright.estimation import BEST
+from justright.features.choices import BACKBONES
 from justright.runs.given_weights import GIVEN
 from justright.runs.spec import AUTO, RunSpec
 from justright.selection import DEFAULT_SELECTOR, SELECTORS, BetaSelector
@@ -23,6 +24,7 @@ PRESETS = {
     "paper": "as the equations and tables of the paper have it",
     "official": "as the public code of the paper does it",
 }
+UNTRAINED = "kmeans"  # the method without training
 HELD_OUT = 0.1  # share of the labeled images that calibrates confidences, except at the scale of the paper
 PUBLISHED_ENTROPY = dict.fromkeys(("cars", "aircraft", "herbarium19", "imagenet100", "imagenet1k-ssb"), 1.0)
 """`entropy_scale` in SimGCD's scripts by data set, where it is not the default."""
@@ -31,6 +33,7 @@ PUBLISHED_ENTROPY = dict.fromkeys(("cars", "aircraft", "herbarium19", "imagenet1
 def make_spec(
     *,
     device: str,
+    method: str = AUTO,
     scale: str = AUTO,
     epochs: int | None = None,
     minutes: float | None = None,
@@ -46,9 +49,11 @@ def make_spec(
     """The spec of a run; None stands for the default, which may depend on scale and preset.
 
     Parameters:
+        method: `auto` stands for the trained default until `resolve_method` knows the network.
         settings: settings of the method; they take precedence over epochs, minutes and held_out.
         others: fields of RunSpec, taken as they are.
     """
+    method = RunSpec.method if method == AUTO else method
     if preset is not None and preset not in PRESETS:
         raise JustrightError(f"the preset {preset!r}", expected=f"one of {', '.join(PRESETS)}")
     if weights is not None and (selector or preset):
@@ -62,13 +67,14 @@ def make_spec(
         others["select_labeled"], selector = True, selector or "beta"
     if preset == "paper":
         others["pool_role"] = "rival"
-    if preset == "official" and "weigh_contrastive" in _settings_of(others.get("method", RunSpec.method)):
+    if preset == "official" and "weigh_contrastive" in _settings_of(method):
         values = {"weigh_contrastive": False} | values
     selector, params = selector or DEFAULT_SELECTOR, selector_params or {}
     if others.get("n_target") is None and isinstance(params.get("n_clusters"), int):
         others["n_target"] = params["n_clusters"]
     return RunSpec(
         device=device,
+        method=method,
         scale=scale,  # type: ignore[arg-type]
         settings=values,
         selector_params=checked_params(selector, params, preset),
@@ -144,6 +150,31 @@ def with_published_settings(spec: RunSpec, datasets: Sequence[str]) -> RunSpec:
     if spec.scale != "paper" or entropy is None or "entropy_scale" not in _settings_of(spec.method):
         return spec
     return replace(spec, settings={"entropy_scale": entropy} | dict(spec.settings))
+
+
+def resolve_method(spec: RunSpec, has_pool: bool, has_vectors: bool = False, previous: str = "") -> RunSpec:
+    """The spec with the method that `auto` stands for: that of the resumed run, or the best one for the network.
+
+    Nothing is trained on given features, nor with a network that gains nothing by it, unless the request needs a
+    training: a pool, which only guides training, a selection, several seeds, settings of a training, the method's own
+    answer, or a larger scale. Measured in docs/research/training.md.
+    """
+    if previous:
+        return replace(spec, method=previous)
+    needs_training = (
+        has_pool
+        or spec.weights is not None
+        or spec.select_labeled
+        or spec.n_seeds > 1
+        or bool(spec.settings.keys() - {"held_out_share"})
+        or (spec.answer, spec.scale) != ("joint", "small")
+    )
+    gains = not has_vectors and (spec.backbone not in BACKBONES or BACKBONES[spec.backbone].gains_by_training)
+    if gains or needs_training:
+        return replace(spec, method=RunSpec.method)
+    why = "of given features" if has_vectors else f"with {spec.backbone}, which has learned from labeled photos"
+    notify(f"No training: {why}, it brought nothing on average. --method {RunSpec.method} trains.")
+    return replace(spec, method=UNTRAINED)
 
 
 def number_of_categories(k: int | float | str | Path | None) -> int | None:

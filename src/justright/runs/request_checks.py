@@ -15,10 +15,11 @@ from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec, config_of
 from justright.selection import SELECTORS, BetaSelector, Selector, selector_of
 from justright.selection.clustered import ClusteredSelector
+from justright.utils.context import current
 from justright.utils.errors import DegenerateError, JustrightError
 
 
-def check_request(spec: RunSpec, tensorboard: bool = False) -> None:
+def check_request(spec: RunSpec) -> None:
     """Validate the settings of a run, and raise if an optional package is missing."""
     config_of(spec)
     selector = _selector(spec)
@@ -31,7 +32,7 @@ def check_request(spec: RunSpec, tensorboard: bool = False) -> None:
                 expected="weights of 0 or 1",
                 advice="--threshold, or another --weighting",
             )
-    if tensorboard:
+    if current().tensorboard:
         from justright.discovery.checkpoints import expect_tensorboard
         from justright.discovery.methods import is_trained
 

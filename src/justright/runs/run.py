@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import platform
 import time
 from collections import Counter
@@ -23,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 
 from justright.clustering.baselines import MOST_ROWS
-from justright.data.image_set import ImageSet
 from justright.data.parquet import write_parquet
 from justright.data.quarantine import MAX_BAD
 from justright.data.splits import Truth
@@ -38,7 +36,7 @@ from justright.features.table import FeatureTable
 from justright.runs.cluster_table import NAME as CLUSTERS
 from justright.runs.cluster_table import doubts_json, write_clusters
 from justright.runs.costs import CostPlan, Work
-from justright.runs.counting import MOST_CHECKED, counted, counted_tables, k_note, with_margin
+from justright.runs.counting import Count, count_categories
 from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, frozen_check, simple_results
 from justright.runs.owner import owned
 from justright.runs.problem import Problem
@@ -48,10 +46,9 @@ from justright.runs.run_folder import DOUBTS, TRUTH, RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.source_checks import NAME, LeftOut, summary, unreadable_files, write_left_out
 from justright.runs.spec import RunSpec, config_of
-from justright.utils.context import current, notify
+from justright.utils.context import notify
 from justright.utils.errors import DegenerateError, JustrightError
 from justright.utils.files import explain_disk_full, remove_leftovers, replacing
-from justright.utils.fingerprint import is_made_with
 
 _log = logging.getLogger(__name__)
 
@@ -67,7 +64,6 @@ class Run:
     out: Path  # folder of the run
     backbone: Any  # loaded, so that several runs can share it
     request: Mapping[str, Any] = field(default_factory=dict)  # sources, files and the command, for run.json
-    tensorboard: bool = False  # also write the training curves for TensorBoard
     truth: Path | None = None  # file with the labels of the target, read for evaluation only
     left_out: Sequence[LeftOut] = ()  # files that are skipped, as far as is known before images are read
     max_bad: float = MAX_BAD  # raise if a larger share of images is unreadable; otherwise these are skipped
@@ -77,17 +73,12 @@ class Run:
     def __post_init__(self) -> None:
         from justright.discovery.processes import Processes
 
+        self.backbone.is_unchanging = True  # `fit` tunes a copy
         self.folder, self.config, self.processes = RunFolder(self.out), config_of(self.spec), Processes()
         self.is_resumed = (self.out / "run.json").exists()
-        self.work = Work.of(self.problem, self.spec, self.processes.n)
-        self.costs = CostPlan(self.work, self.spec, self.backbone, self.out)
+        self.costs = CostPlan(Work.of(self.problem, self.spec, self.processes.n), self.spec, self.backbone, self.out)
         self.seconds: dict[str, float] = {}
         self.notes = list(self.warnings)
-        self.check: FrozenCheck | None = None
-        self.expected: ExpectedRight | None = None
-        self.estimate: Mapping[str, Any] | None = None  # of K, where it was estimated or checked
-        self.selector_params: Mapping[str, Any] = {}
-        self.n_threads: int | None = None
 
     def all(self, is_owned: bool = False) -> RunFolder:
         """Carry out all stages in order.
@@ -99,84 +90,83 @@ class Run:
         from justright.discovery.processes import torch_threads
 
         with owned(self.out) if self.processes.is_first and not is_owned else nullcontext():
-            n_threads = self.folder.about["threads"] if self.is_resumed else None
-            with torch_threads(n_threads, self.out) as self.n_threads:
-                self._prepare()
-                self._announce(self.work)
-                return self._stages()
+            n_before = self.folder.about["threads"] if self.is_resumed else None
+            with torch_threads(n_before, self.out) as n_threads:
+                return self._stages(self._prepare(n_threads))
 
-    def _stages(self) -> RunFolder:
+    def _stages(self, cache: StoresAndCache) -> RunFolder:
+        costs = self._announced(self.costs)
         with self._timed("extract"):
-            pool, target = self.processes.in_turn(self._extract)
+            pool, target = self.processes.in_turn(lambda: self._extract(cache))
         with self._timed("count"):
-            n_target, k_source = self.processes.in_turn(lambda: self._count(pool, target))
+            is_checked = self.is_interactive and self.processes.is_first
+            count = self.processes.in_turn(
+                lambda: count_categories(self.problem, self.spec, self.folder, pool, target, is_checked)
+            )
+            self.notes += count.notes
         with self._timed("select"):
             selection = RunSelection(self.problem, self.spec, self.out, self.processes)
-            weight = selection.weight(pool, target, n_target)
+            weight = selection.weight(pool, target, count.n_categories)
             self.notes += selection.notes
-            self.selector_params = selection.params
-        work = Work.of(self.problem, replace(self.spec, n_target=n_target), self.processes.n, weight)
-        if work != self.work:  # K and the weights are known now
-            self._announce(work, is_begun=True)
+        work = Work.of(self.problem, replace(self.spec, n_target=count.n_categories), self.processes.n, weight)
+        if work != costs.work:  # K and the weights are known now
+            self._announced(replace(costs, work=work), is_begun=True)
         with self._timed("train"):
-            methods, reference = self._learn(weight, n_target, (pool.features, target.features))
+            methods, reference = self._learn(weight, count.n_categories, (pool.features, target.features))
         method = methods[reference]
         if self.processes.is_first:
             with self._timed("predict"):
                 if self.spec.answer == "joint":
-                    join(methods, pool.features, target.features, reference, self._below_estimate(n_target))
-                predictions = self._predict(method)
+                    join(methods, pool.features, target.features, reference, count.below_estimate())
+                predictions, expected = self._predict(method)
             with self._timed("check"):  # of the answer that was written
-                simple = self._check(method, pool, target)
+                check, simple = self._check(method, pool, target)
             with self._timed("evaluate"):
-                self._evaluate(predictions, simple)
-            self._finish(method, n_target, k_source, fingerprints(pool, target))
+                check = self._evaluate(predictions, check, simple)
+            self._finish(method, count, selection, check, expected, fingerprints(pool, target))
             self._remove_checkpoints()
         self.processes.wait()
         return RunFolder(self.out)
 
-    def _prepare(self) -> None:
-        """Validate the request, and start or resume the run in its folder."""
-        check_request(self.spec, self.tensorboard)
+    def _prepare(self, n_threads: int | None = None) -> StoresAndCache:
+        """Validate the request, and start or resume the run in its folder; returns the cache of features."""
+        check_request(self.spec)
         check_problem(self.problem, self.spec, self.out, self.truth, self.max_bad)
-        self.plain_spec = self.spec.to_json()
+        spec = self.spec.to_json()
         sets = [self.problem.pool.images, self.problem.target] if self.spec.features else []
-        self.cache = StoresAndCache(self.spec.features, self.backbone, sets)
+        cache = StoresAndCache(self.spec.features, self.backbone, sets)
         if self.processes.is_first:
             remove_leftovers(self.out)
             self.costs.check_disk()
             if self.is_resumed:  # only now: a rejected request leaves the run finished
                 self.folder.begin_again(has_truth=self.truth is not None or self.problem.truth is not None)
-                self.folder = RunFolder(self.out)  # without the hashes of the finished run
             else:
-                about = {"spec": self.plain_spec, "request": self.request, "threads": self.n_threads}
+                about = {"spec": spec, "request": self.request, "threads": n_threads}
                 self.folder.save_about(about | {"is_finished": False})
         self.processes.wait()
+        return cache
 
-    def _announce(self, work: Work, is_begun: bool = False) -> None:
-        """Announce the time of a long run, unless it is resumed."""
+    def _announced(self, costs: CostPlan, is_begun: bool = False) -> CostPlan:
+        """Announce the time of a long run, unless it is resumed; returns the costs with the rates of this machine."""
         from justright.runs.measured_rates import with_rates
 
         is_silent = self.is_resumed or not self.processes.is_first or has_vectors(self.problem.target)
         if is_silent or not self.is_interactive:
-            return
+            return costs
         try:
-            self.costs = with_rates(replace(self.costs, work=work), self.problem.target)
-            message = self.costs.message(is_begun)
+            costs = with_rates(costs, self.problem.target)
+            message = costs.message(is_begun)
         except JustrightError as error:  # if something is wrong, the run itself raises it
             message = f"The duration is unknown: {error}"
         if message:
             notify(message)
+        return costs
 
-    def _extract(self) -> tuple[FeatureTable, FeatureTable]:
+    def _extract(self, cache: StoresAndCache) -> tuple[FeatureTable, FeatureTable]:
         """Compute the features of pool and target, and keep the readable images."""
-        problem = self.problem
-
-        def features(images: ImageSet, name: str) -> FeatureTable:
-            keeps_views = is_trained(self.spec.method)
-            return frozen_features(images, self.backbone, self.out / name, self.cache, self.max_bad, keeps_views)
-
-        pool, target = features(problem.pool.images, "pool.features"), features(problem.target, "target.features")
+        problem, how = self.problem, (cache, self.max_bad, is_trained(self.spec.method))
+        pool = frozen_features(problem.pool.images, self.backbone, self.out / "pool.features", *how)
+        target = frozen_features(problem.target, self.backbone, self.out / "target.features", *how)
         self.problem = problem.with_ids_of(pool, target)
         unreadable = unreadable_files(problem.pool.images, pool, is_target=False)
         unreadable += unreadable_files(problem.target, target, is_target=True)
@@ -192,56 +182,6 @@ class Run:
                 _log.warning("%s.", summary(unreadable))  # now, because training may take long
         return pool, target
 
-    def _count(self, pool: FeatureTable, target: FeatureTable) -> tuple[int, str]:
-        """K of the target and its source."""
-        n_given, name = self.spec.n_target, self.spec.counter
-        if n_given is None:
-            return self._estimated_k(self._estimate(name, pool, target), has_labels=len(pool) > 0), name
-        is_few = len(pool) + len(target) <= MOST_CHECKED
-        if self.is_interactive and self.processes.is_first and self.problem.own_classes and is_few:
-            try:
-                doubt = k_note(n_given, self._estimate(name, pool, target))
-            except DegenerateError as error:
-                doubt = f"--k {n_given:,} was not checked: {error.problem}"
-            if doubt:
-                _log.warning("%s.", doubt)  # now, because training may take long
-                self.notes.append(doubt)
-        return n_given, "given"
-
-    def _estimated_k(self, estimate: Mapping[str, Any], has_labels: bool) -> int:
-        """The number of categories to look for: the estimate, for the joint answer with a margin."""
-        k, interval = int(estimate["n_categories"]), estimate["interval"]
-        if interval is None:
-            return k
-        between = f"90 % interval {interval[0]:,} to {interval[1]:,}"
-        if not has_labels:
-            self.notes.append(f"without any label K = {k:,} is rough, {between}")
-        more = with_margin(estimate, len(self.problem.own_classes)) if self.spec.answer == "joint" else k
-        if more > k:
-            self.notes.append(
-                f"K is estimated as {k:,}, {between}; {more:,} categories are looked for, because too few cost more "
-                "accuracy than too many"
-            )
-        return more
-
-    def _estimate(self, name: str, pool: FeatureTable, target: FeatureTable) -> Mapping[str, Any]:
-        """The estimate of a counter, read from count.json if these images were counted before."""
-        made_with = {"counter": name, "seed": self.spec.seed} | fingerprints(pool, target)
-        count = self.folder.count
-        if count is None or not is_made_with(count, made_with):
-            tables = counted_tables(self.problem, pool, target)
-            own = sorted(set(self.problem.own_classes) & set(pool.labels.tolist()))
-            count = counted(name, *tables, own, self.spec.seed) | {"made_with": made_with}
-            self.folder.save_json("count.json", count)
-        self.estimate = dict(count["estimates"][name])
-        return self.estimate
-
-    def _below_estimate(self, n_target: int) -> float:
-        """How far K, if given, is below its estimate, as a logarithm; otherwise 0."""
-        if self.estimate is None or self.spec.n_target is None:
-            return 0.0
-        return max(0.0, math.log(self.estimate["n_categories"] / n_target))
-
     def _learn(self, weight: np.ndarray, n_target: int, features: Sequence[np.ndarray]) -> tuple[Sequence[Any], int]:
         """Train the method with each seed; returns all of them and the position of the one that predicts."""
         from justright.discovery.training_data import total_categories
@@ -250,22 +190,12 @@ class Run:
         n_categories = n_target
         if spec.pool_role == "rival" and self.config.sees_labels:
             n_categories = total_categories(set(labels[weight > 0].tolist()), self.problem.own_classes, n_target)
-        split = self.problem.split(spec.pool_role)
-
-        def train(number: int) -> Any:
-            folder = self.out if spec.n_seeds == 1 else self.out / f"seed-{spec.seed + number}"
-            method = METHODS[spec.method](
-                n_categories,
-                self.backbone,
-                self.config,
-                seed=spec.seed + number,
-                folder=folder,
-                tensorboard=self.tensorboard,
-                engine=current().engine,
-            )
-            return method.fit(split, weight, weighting=spec.weighting, features=features)  # type: ignore[arg-type]
-
-        methods = [train(number) for number in range(spec.n_seeds)]
+        split, methods = self.problem.split(spec.pool_role), []
+        for seed in range(spec.seed, spec.seed + spec.n_seeds):
+            folder = self.out if spec.n_seeds == 1 else self.out / f"seed-{seed}"
+            method = METHODS[spec.method](n_categories, self.backbone, self.config, seed=seed, folder=folder)
+            method.fit(split, weight, weighting=spec.weighting, features=features)  # type: ignore[arg-type]
+            methods.append(method)
         reference = self._vote(methods) if spec.n_seeds > 1 else 0
         method = methods[reference]
         self.notes += method.notes_
@@ -295,53 +225,58 @@ class Run:
         )
         return vote.reference
 
-    def _check(self, method: Any, pool: FeatureTable, target: FeatureTable) -> Mapping[str, np.ndarray] | None:
-        """Compare the trained result with clusters of the frozen features; returns those of the simple methods."""
+    def _check(
+        self, method: Any, pool: FeatureTable, target: FeatureTable
+    ) -> tuple[FrozenCheck | None, Mapping[str, np.ndarray] | None]:
+        """Compare the trained result with simple methods on frozen features; returns the clusters of these too."""
         if not method.trainings(method.config_):
-            return None
+            return None, None
         own = own_names(self.problem)
         try:
             simple = simple_results(method, pool, target, own) if self.spec.answer == "joint" else None
-            self.check = frozen_check(method, pool, target, simple)
-            self.notes.append(self.check.note(self.spec.method))
+            check = frozen_check(method, pool, target, simple)
+            self.notes.append(check.note(self.spec.method))
         except DegenerateError as error:
             self.notes.append(f"not checked against {FROZEN}: {error.problem}")
-            return None
+            return None, None
         # only after the check: whether the truth is known must not change it
         if simple is None and self._truth() is not None:
-            return simple_results(method, pool, target, own)
-        return simple
+            simple = simple_results(method, pool, target, own)
+        return check, simple
 
-    def _predict(self, method: Any) -> Predictions:
-        """Write predictions, clusters, tuned features and the model; returns the predictions."""
+    def _predict(self, method: Any) -> tuple[Predictions, ExpectedRight | None]:
+        """Write predictions, clusters, tuned features and the model; returns how many are expected to be right too."""
         with replacing(self.out / "tuned.npy") as temporary, temporary.open("wb") as file:
             np.save(file, method.features_.astype(np.float32), allow_pickle=False)
         predictions = method.predictions(self.problem.target)
         for ending in ("parquet", "csv"):
             predictions.save(self.out / f"predictions.{ending}")
         doubts: list[Doubt] = []
+        expected = None
         if method.joint_ is not None:
             columns = dict(zip(NAMES, method.evidence_.T, strict=True)) | {"method cluster": method.own_labels_}
             write_parquet(pa.table({"id": predictions.index["id"], **columns}), self.out / "evidence.parquet")
             judged = predictions.confidence[~predictions.is_given]
-            self.expected = expected_right(judged, method.joint_.shapes.is_checked)
+            expected = expected_right(judged, method.joint_.shapes.is_checked)
             doubts = doubts_of(method.other_clusterings_, method.is_given_)
             self.folder.save_json(DOUBTS, doubts_json(predictions, doubts))
         elif method.calibrated_on_ == UNCALIBRATED:
             self.notes.append("without labeled images confidences are not calibrated: use them to compare images only")
-        write_clusters(self.out / CLUSTERS, predictions, doubts, has_purity=self.expected is not None)
+        write_clusters(self.out / CLUSTERS, predictions, doubts, has_purity=expected is not None)
         method.save(self.out)
-        return predictions
+        return predictions, expected
 
     def _truth(self) -> Path | Truth | None:
         """The labels of the target, if they are known; not read yet."""
         return self.truth or self.problem.truth or self.folder.truth_file
 
-    def _evaluate(self, predictions: Predictions, simple: Mapping[str, np.ndarray] | None) -> None:
-        """Score the predictions and the simple methods, if the truth is known. Only here its labels are read."""
+    def _evaluate(
+        self, predictions: Predictions, check: FrozenCheck | None, simple: Mapping[str, np.ndarray] | None
+    ) -> FrozenCheck | None:
+        """Score the predictions, and the simple methods in the check. Only here the labels of the target are read."""
         truth, kept_truth = self._truth(), self.out / TRUTH
         if truth is None:
-            return
+            return check
         own = own_names(self.problem)
         known = [each.name for each in predictions.categories if each.kind == "known"]
         table = truth if isinstance(truth, Path) else truth.table()
@@ -351,34 +286,43 @@ class Run:
         elif not isinstance(truth, Path):
             truth.save(kept_truth)
         judged.scores().save(self.out / "scores.json")
-        if self.check is not None and simple is not None:
-            self.check = replace(self.check, baselines=baseline_scores(simple, known, judged))
-        elif self.check is not None:
+        if check is not None and simple is not None:
+            check = replace(check, baselines=baseline_scores(simple, known, judged))
+        elif check is not None:
             self.notes.append(f"not compared with simple methods: at most {MOST_ROWS:,} images are")
         if n_given := int(judged.is_given.sum()):
             self.notes.append(f"scores are those of the {len(judged.y_true):,} other images: {n_given:,} were labeled")
+        return check
 
-    def _finish(self, method: Any, n_target: int, k_source: str, prints: Mapping[str, Any]) -> None:
-        spec = self.spec
+    def _finish(
+        self,
+        method: Any,
+        count: Count,
+        selection: RunSelection,
+        check: FrozenCheck | None,
+        expected: ExpectedRight | None,
+        prints: Mapping[str, Any],
+    ) -> None:
+        spec, begun = self.spec, self.folder.about
         self.folder.save_about(
             {
-                "spec": self.plain_spec,
+                "spec": begun["spec"],
                 "request": self.request,
                 "is_finished": True,
-                "threads": self.n_threads,
+                "threads": begun["threads"],
                 "command": self.request.get("command", ""),
                 **{name: getattr(spec, name) for name in ("method", "selector", "pool_role", "seed", "scale")},
                 "notes": self.notes,
                 "left_out": Counter(each.reason for each in self.left_out),
-                "check": None if self.check is None else self.check.to_json(spec.method),
-                "selector_params": self.selector_params,
-                "n_target": n_target,
-                "k_source": k_source,
+                "check": None if check is None else check.to_json(spec.method),
+                "selector_params": selection.params,
+                "n_target": count.n_categories,
+                "k_source": count.source,
                 "n_categories": method.n_categories_,
                 "n_known": len(method.known_labels_),
                 "calibrated_on": method.calibrated_on_,
                 "answer": spec.answer,
-                "expected_right": None if self.expected is None else asdict(self.expected),
+                "expected_right": None if expected is None else asdict(expected),
                 "backbone": {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint},
                 "config": json.loads(json.dumps(asdict(method.config_))),
                 "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},

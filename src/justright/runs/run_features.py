@@ -23,7 +23,6 @@ from justright.features.store import (
     write_store,
 )
 from justright.features.table import BLOCK_ROWS, FeatureTable
-from justright.utils.context import current
 from justright.utils.errors import DataError
 from justright.utils.remote import Place
 
@@ -108,7 +107,7 @@ def frozen_features(
         if not len(images) and not isinstance(backbone, VectorNetwork):
             return _empty_store(images, backbone, path)
         banks = home() / "banks" if keeps_views else None
-        return extract(images, backbone, path, max_bad=max_bad, cache=cache, engine=current().engine, banks=banks)
+        return extract(images, backbone, path, max_bad=max_bad, cache=cache, banks=banks)
     except StoreMismatchError as error:
         expected = "the same images and the same network, to resume this run"
         advice = f"another --out, or delete {path.parent} to start again"

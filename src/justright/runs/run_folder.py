@@ -106,8 +106,9 @@ class RunFolder:
         self.save_json("run.json", {"format": FORMAT} | about)
 
     def save_json(self, name: str, value: dict[str, Any]) -> None:
-        """Write a JSON file of the run, with a checksum of itself."""
+        """Write a JSON file of the run, with a checksum of itself, and forget what was read of it before."""
         write_json(self.path / name, signed(value))
+        self.__dict__.pop("about" if name == "run.json" else Path(name).stem, None)
 
     def begin_again(self, has_truth: bool = False) -> None:
         """Mark a finished run as unfinished. Warns of damaged files that are recomputed, and raises for others.
@@ -128,7 +129,7 @@ class RunFolder:
             path.unlink(missing_ok=True)
         self.save_about(self.about | {"is_finished": False})
 
-    @cached_property
+    @property
     def _hashes(self) -> dict[str, str]:
         """The hash of each file, once the run is finished."""
         return dict(self.about.get("files", {})) if (self.path / "run.json").exists() else {}

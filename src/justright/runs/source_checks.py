@@ -44,11 +44,11 @@ class LeftOut(NamedTuple):
 
 
 def left_out_by_name(labeled: Sequence[str], pool: Sequence[str], target: Sequence[str]) -> list[LeftOut]:
-    """Files of all sources that are skipped because of their names."""
+    """Files of all sources that are skipped because of their names; a source without a place is an empty string."""
     files = []
     sides: dict[Side, Sequence[str]] = {"labeled": labeled, "pool": pool, "target": target}
     for side, sources in sides.items():
-        for source in sources:
+        for source in filter(None, sources):
             for name in unrecognized(source):
                 path = location(f"folder:{Path(source).absolute()}", name)
                 reason = NO_HEIF if is_image_name(name) else NOT_RECOGNISED

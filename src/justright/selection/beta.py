@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial, reduce
 from typing import Any
@@ -39,12 +39,7 @@ WEIGHTS = Range(
 )
 REDUCTIONS = ("min", "median", "max")
 REDUCTION = Range(lambda r: r in REDUCTIONS or SHARE.allows(r), "min, median, max or a quantile in [0, 1]", REDUCTIONS)
-# the similarity to a shard, and how those of two shards are joined
-EXTREMES: Mapping[str | float, tuple[Callable[..., Float[Array, " n"]], np.ufunc]] = {
-    "min": (farthest_similarity, np.minimum),
-    "max": (nearest_similarity, np.maximum),
-}
-Values = Float[Array, " n"]
+Values = Float[Array, " n"]  # one for each class or image
 
 
 @dataclass(repr=False, eq=False)
@@ -148,7 +143,7 @@ class BetaSelector(Selector):
     def _curve(self) -> BetaCurve:
         return BetaCurve(self.alpha, self.beta, self.domain, self.target_similarity_)
 
-    def _final(self, similarity: Float[Array, " n"], counts: Int[Array, " n"]) -> Float[Array, " n"]:
+    def _final(self, similarity: Values, counts: Int[Array, " n"]) -> Values:
         """Weights after threshold or normalization, then clipped. `counts` is the number of images of each weight."""
         weight, at_threshold = self._curve().soft_weights(similarity), ""
         if self.threshold is not None:
@@ -165,7 +160,7 @@ class BetaSelector(Selector):
             weight = weight / np.average(weight, weights=counts)
         return weight if self.weight_range is None else np.clip(weight, *self.weight_range)
 
-    def _reasons(self, weight: Float[Array, " n"], similarity: Float[Array, " n"]) -> list[str]:
+    def _reasons(self, weight: Values, similarity: Values) -> list[str]:
         return weight_reasons(weight, similarity, self._curve().peak(), self.threshold is not None)
 
     def plot(self, weights: ClassWeights) -> SelectionPlot:
@@ -258,21 +253,20 @@ def weight_reasons(weight: Values, similarity: Values, peak: float | None, is_ha
     return reasons
 
 
-def similarity_to_target(
-    centroids: Float[Array, "n dim"], target: TargetFeatures, reduction: str | float
-) -> Float[Array, " n"]:
+def similarity_to_target(centroids: Float[Array, "n dim"], target: TargetFeatures, reduction: str | float) -> Values:
     """The cosine of each centroid to the farthest image ("min"), the nearest ("max"), or a quantile over all."""
-    if reduction == "median":
-        reduction = 0.5
-    parts = target.each(partial(_of_shard, centroids, reduction))
-    if reduction in EXTREMES:
-        return reduce(EXTREMES[reduction][1], parts)
-    return reduce(CosineQuantile.merge, parts, CosineQuantile(centroids, float(reduction))).similarity()
+    if reduction == "min":
+        return reduce(np.minimum, target.each(partial(_of_shard, farthest_similarity, centroids)))
+    if reduction == "max":
+        return reduce(np.maximum, target.each(partial(_of_shard, nearest_similarity, centroids)))
+    quantile = 0.5 if reduction == "median" else float(reduction)
+    parts = target.each(partial(_of_shard, partial(_cosines, quantile=quantile), centroids))
+    return reduce(CosineQuantile.merge, parts, CosineQuantile(centroids, quantile)).similarity()
 
 
-def _of_shard(centroids: Float[Array, "n dim"], reduction: str | float, item: TargetItem) -> Any:
-    """The similarity to the images of one shard, or an accumulator for the quantile over all shards."""
-    batch = target_batch(item, centroids.shape[1])
-    if reduction in EXTREMES:
-        return EXTREMES[reduction][0](centroids, batch)
-    return CosineQuantile(centroids, float(reduction)).update(batch)
+def _of_shard(measure: Callable[..., Any], centroids: Float[Array, "n dim"], item: TargetItem) -> Any:
+    return measure(centroids, target_batch(item, centroids.shape[1]))
+
+
+def _cosines(centroids: Float[Array, "n dim"], target: Float[Array, "target dim"], quantile: float) -> CosineQuantile:
+    return CosineQuantile(centroids, quantile).update(target)

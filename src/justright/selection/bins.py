@@ -25,10 +25,12 @@ BINS = Range(lambda value: is_whole_number(value, int) and 1 <= value <= 10_000,
 class BinsSelector(ClusteredSelector):
     """Weights 0 and 1: classes too far from the target are discarded, then those too near.
 
-    The target's clusters are split at random into halves D_0 and D_1. With the optimal flow from the pool's classes and
-    D_0 to D_1, every class has a distance d_i (`distance_to_target`), and the mean distance of D_0 is the threshold:
-    classes farther from the target than the target from itself are discarded. The others are ranked and divided into
-    `n_bins` of equal size; the last, farthest one is kept.
+        threshold = mean_{i in D_0} d_i,     discarded: classes with d_i > threshold
+
+    The target's clusters are split at random into halves D_0 and D_1. The optimal flow from the pool's classes and D_0
+    to D_1 (Eq. 14) gives each class and each cluster of D_0 its distance d_i (Eq. 15, `distance_to_target`). So classes
+    farther from the target than the target from itself are discarded. The others are ranked by distance and divided
+    into `n_bins` of equal size; the last, farthest one is kept.
 
     Tab. A4 leaves out `discard` or `select`, A5 and A8 vary `n_clusters` (K), A6 `n_bins` (L), A7 `metric`.
 

@@ -47,8 +47,9 @@ class ClusteredSelector(Selector):
 
     def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
         """K-means reads the target twice; clusters of the caller replace it."""
-        classes = pool.sums(normalize=self.metric == "l2")  # Eq. 7
-        dim, is_unit = classes.sums.shape[1], self.metric == "l2"
+        is_unit = self.metric == "l2"
+        classes = pool.sums(is_unit)  # Eq. 7
+        dim = classes.sums.shape[1]
         self.target_clusters_, clusters = cluster_target(target, dim, self.n_clusters, self.seed, is_unit)  # Eq. 10
         return self._decide(classes, clusters)
 

@@ -119,7 +119,7 @@ def diagnose(
             labels = np.concatenate([2 * known, 2 * pool_y + 1])  # own and pool classes may have equal numbers
             seen = discriminant_features(np.concatenate([x, pool_x]), labels, everything, weight)
             kmeans = SemiSupKMeans(max(n_categories, n_classes), n_init=N_INIT, seed=seed + number)
-            clusters = np.asarray(kmeans.fit(seen, given).labels_)[: len(y)]
+            clusters = kmeans.fit(seen, given).labels_[: len(y)]
             accuracies.append(match_counts(Counts.of(y[~is_seen], clusters[~is_seen])).accuracy)
     return Diagnosis.of(np.array(scores[OWN]), np.array(scores[EVERYTHING]), n_classes)
 

@@ -15,7 +15,7 @@ from justright.utils.errors import DataError, DegenerateError
 from justright.utils.file_rows import ArrayLike as ArrayLike
 from justright.utils.parallel import Engine, Result, in_process
 from justright.utils.types import Array
-from justright.utils.validation import check_directions, check_features, check_labels, to_numpy
+from justright.utils.validation import check_directions, check_features, check_labels
 
 PoolItem: TypeAlias = tuple[int, tuple[ArrayLike, ArrayLike]]
 TargetItem: TypeAlias = tuple[int, ArrayLike]
@@ -124,6 +124,6 @@ def _class_sums(item: PoolItem, normalize: bool) -> ClassSums:
 
 
 def _checked(features: ArrayLike, what: str) -> Float[Array, "images dim"]:
-    array: Array = check_features(to_numpy(features), what, min_images=0)
+    array: Array = check_features(features, what, min_images=0)
     check_directions(array, what)
     return array

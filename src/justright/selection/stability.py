@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.selection.base import Selector, UniformSelector
+from justright.selection.base import Selector
 from justright.selection.shards import ArrayLike
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError
@@ -46,9 +46,7 @@ def stability(
     pool, labels, target = map(to_numpy, (pool_features, pool_labels, target_features))
     clusters = None if target_clusters is None else to_numpy(target_clusters)
     weights: list[Float[Array, " classes"]] = []
-    if isinstance(selector, UniformSelector):  # its weights do not depend on the target
-        weights = [copy.copy(selector).fit(pool, labels, target).class_weight_] * n_resamples
-    for resample in track(range(len(weights), n_resamples), n_resamples, "resamples"):
+    for resample in track(range(n_resamples), n_resamples, "resamples"):
         draws = generator(seed, "stability", resample)
         rows = np.sort(draws.integers(len(target), size=len(target)))
         seeded = {"seed": int(draws.integers(2**31))} if "seed" in selector.get_params() else {}

@@ -27,7 +27,8 @@ class Context:
     progress: Track = silent
     message: Callable[[str], None] = logging.getLogger("justright").info  # shows one sentence to the user
     engine: Any = None  # where features, views and weights are computed; None: threads of this process
-    cache: Path | None = None  # folder of the cache; None: JUSTRIGHT_HOME, or the user's cache folder
+    tensorboard: bool = False  # whether trainings also write their curves for TensorBoard
+    cache: Path | None = None  # folder of the cache, in place of JUSTRIGHT_HOME
     command: str = ""  # the command line that made this call, for run.json; empty in Python
 
 

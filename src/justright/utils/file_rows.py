@@ -52,15 +52,15 @@ class FileRows:
         return np.array(rows, dtype=dtype or rows.dtype, copy=copy)
 
     def __getitem__(self, key: Any) -> Array:
-        """Some rows, as of an array; shards without any of them are not read."""
-        wanted, place = np.unique(np.arange(len(self))[key], return_inverse=True)
+        """Rows by index, slice or mask, as of an array; shards without any of them are not read."""
+        distinct, inverse = np.unique(np.arange(len(self))[key], return_inverse=True)
         parts = [np.empty((0, *self.shape[1:]), self.dtype)]
         for start in range(0, len(self), SHARD_ROWS):
-            own = wanted[(wanted >= start) & (wanted < start + SHARD_ROWS)]
-            if len(own):
-                near = self.part(int(own[0]), int(own[-1]) + 1)
-                parts.append(np.asarray(near)[own - own[0]])
-        return np.concatenate(parts)[place]
+            rows = distinct[(distinct >= start) & (distinct < start + SHARD_ROWS)]
+            if len(rows):
+                span = self.part(int(rows[0]), int(rows[-1]) + 1)
+                parts.append(np.asarray(span)[rows - rows[0]])
+        return np.concatenate(parts)[inverse]
 
     def part(self, start: int, stop: int) -> FileRows:
         """The rows from `start` on, up to `stop`."""
@@ -72,9 +72,9 @@ class FileRows:
 def row_shards(array: ArrayLike, n_rows: int = SHARD_ROWS) -> list[ArrayLike]:
     """Cut an array into shards of `n_rows` rows; a memory map becomes `FileRows` of its file.
 
-    For the features of a store and whatever is aligned with them:
-
-    fit_stream(zip(row_shards(pool.features), row_shards(pool.labels)), row_shards(target.features), engine=engine)
+    Example:
+        labeled = zip(row_shards(pool.features), row_shards(pool.labels))
+        selector.fit_stream(labeled, row_shards(target.features), engine=engine)
     """
     values: Any = array
     starts = range(0, len(values), n_rows)

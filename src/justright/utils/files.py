@@ -14,20 +14,24 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from justright.utils.context import current
 from justright.utils.locks import HAS_LOCKS, lock_file, locked_file
 
-IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+DISK_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Error numbers of a file that cannot grow: the disk is full, or a limit is reached."""
 
-TEMPORARY = re.compile(r"^\..+\.[0-9a-f]{16}\.tmp$")
-ABANDONED = 24 * 3600.0  # seconds: even where the clocks of machines are set to different time zones
+TEMPORARY_NAME = re.compile(r"^\..+\.[0-9a-f]{16}\.tmp$")
+ABANDONED_SECONDS = 24 * 3600.0  # long enough even where the clocks of machines are set to different time zones
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def home() -> Path:
-    """Where checkpoints, features and banks are kept: JUSTRIGHT_HOME, or `.cache/justright` in the user's folder."""
-    return Path(os.environ.get("JUSTRIGHT_HOME") or Path.home() / ".cache" / "justright")
+    """Where checkpoints, features and banks are kept.
+
+    The `cache` of the context, else JUSTRIGHT_HOME, else `.cache/justright` in the user's folder.
+    """
+    return current().cache or Path(os.environ.get("JUSTRIGHT_HOME") or Path.home() / ".cache" / "justright")
 
 
 @contextmanager
@@ -38,22 +42,22 @@ def explain_disk_full(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno is None and re.fullmatch(r"\d+ requested and \d+ written", str(error)):  # numpy leaves out why
             raise OSError(errno.ENOSPC, "the disk is full, or a limit is reached", str(path)) from error
-        if error.errno in IS_FULL:
+        if error.errno in DISK_FULL_ERRORS:
             error.filename, error.strerror = error.filename or str(path), os.strerror(error.errno)
         raise
-    except Exception as error:  # safetensors has an error of its own, which ends in the number of the system's
-        number = re.search(r"\(os error (\d+)\)", str(error))
-        if number is None or int(number[1]) not in IS_FULL:
+    except Exception as error:  # safetensors has an error of its own, whose text ends in "(os error 28)"
+        match = re.search(r"\(os error (\d+)\)", str(error))
+        if match is None or int(match[1]) not in DISK_FULL_ERRORS:
             raise
-        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error
+        raise OSError(int(match[1]), os.strerror(int(match[1])), str(path)) from error
 
 
 @contextmanager
 def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
-    """Write to the path this yields; on leaving without an error it takes the place of `path` at once.
+    """Yield a temporary path to write to; it replaces `path` when the block ends without an error.
 
     A reader sees the old file or the new one, never half of it. After an error nothing has changed. Without
-    `is_flushed` a power failure may leave it empty: for thousands of files that can be recreated.
+    `is_flushed`, meant for thousands of files that can be recreated, a power failure may leave an empty file.
     """
     temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     try:
@@ -74,19 +78,19 @@ def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
 
 def expect_writable(path: Path) -> None:
     """Raise OSError if a file or folder cannot be created at this path."""
-    above = existing(path if path.is_dir() else path.parent)
-    if not above.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(above))
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(above))
+    folder = nearest_existing(path if path.is_dir() else path.parent)
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
 def leftovers(folder: Path) -> list[Path]:
     """Temporary files in this folder and below that a killed process left.
 
-    Without locks, as on Windows, they are those older than `ABANDONED` seconds.
+    Without locks, as on Windows, they are those older than `ABANDONED_SECONDS`.
     """
-    return [path for path in _files_below(folder) if TEMPORARY.search(path.name) and _is_abandoned(path)]
+    return [path for path in _files_below(folder) if TEMPORARY_NAME.search(path.name) and _is_abandoned(path)]
 
 
 def _is_abandoned(path: Path) -> bool:
@@ -96,17 +100,17 @@ def _is_abandoned(path: Path) -> bool:
                 return lock_file(file, wait=False)
         except OSError:  # no locks in this file system
             pass
-        return time.time() - path.stat().st_mtime > ABANDONED
+        return time.time() - path.stat().st_mtime > ABANDONED_SECONDS
     return False  # gone at this moment
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete `leftovers`: never what a process may still be writing, on this machine or another."""
+    """Delete `leftovers`; files that a process may still be writing, on any machine, stay."""
     for path in leftovers(folder):
         path.unlink(missing_ok=True)
 
 
-def existing(folder: Path) -> Path:
+def nearest_existing(folder: Path) -> Path:
     """The folder, or its nearest parent that exists."""
     return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
 
@@ -115,7 +119,7 @@ def bytes_of(*paths: Path) -> int:
     """Size of files, and of folders with their content; 0 for missing ones."""
     total = 0
     for path in paths:
-        for file in _files_below(path) if path.is_dir() else (path,):
+        for file in _files_below(path) if path.is_dir() else [path]:
             with suppress(OSError):  # gone at this moment
                 total += file.stat().st_size
     return total
@@ -141,10 +145,11 @@ def parsed_json(text: str | bytes) -> Any:
 
 
 @cache
-def reader_of(kind: Any) -> Callable[[Any], Any]:
+def validator_of(kind: Any) -> Callable[[Any], Any]:
     """A function that validates plain values, such as those of JSON, and converts them to a type.
 
-    Cached, because it takes longer to create than to use.
+    Example: `validator_of(list[tuple[str, int]])([["a", 1]])` is `[("a", 1)]`. Cached, because it takes longer to
+    create than to use.
     """
     from pydantic import TypeAdapter
 

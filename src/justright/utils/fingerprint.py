@@ -14,9 +14,9 @@ from justright.utils.settings import flat
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Values that differ between two JSON objects: before and now, by dotted name; None if missing."""
-    was, current = (flat(json.loads(json.dumps(settings))) for settings in (before, now))
-    names = sorted(was.keys() | current.keys())
-    return {name: (was.get(name), current.get(name)) for name in names if was.get(name) != current.get(name)}
+    old, new = flat(json.loads(json.dumps(before))), flat(json.loads(json.dumps(now)))
+    names = sorted(old.keys() | new.keys())
+    return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
 
 
 def differences_text(changes: Mapping[str, tuple[Any, Any]]) -> str:

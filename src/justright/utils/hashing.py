@@ -46,14 +46,15 @@ def in_blocks(values: Any, size: int = BLOCK) -> Iterator[list[Any]]:
 
 
 def hash_list(blocks: Iterable[list[Any]]) -> str:
-    """The same as `hash_value` of a long list that comes in blocks, of which one at a time is in memory."""
+    """`hash_value` of a long list that comes in blocks; one block at a time is in memory."""
 
     def pieces() -> Iterator[bytes]:
-        before = "["
+        yield b"["
+        separator = ""
         for block in filter(None, blocks):
-            yield (before + json.dumps(block)[1:-1]).encode()
-            before = ", "
-        yield b"[]" if before == "[" else b"]"
+            yield (separator + json.dumps(block)[1:-1]).encode()
+            separator = ", "
+        yield b"]"
 
     return hash_pieces(pieces())
 

@@ -45,9 +45,9 @@ class Lock:
                 raise LockedError(holder)
             _log.warning("%s is used by %s: waiting until it is done", path.parent, holder)
             self._acquire(blocking=True)
-        about = f"{os.getpid()}\n{socket.gethostname()}\n{datetime.now():%Y-%m-%d %H:%M:%S}\n"
+        holder = f"{os.getpid()}\n{socket.gethostname()}\n{datetime.now():%Y-%m-%d %H:%M:%S}\n"
         try:
-            path.write_text(about, encoding="utf-8")
+            path.write_text(holder, encoding="utf-8")
         except OSError:
             self.release()
             raise
@@ -74,9 +74,10 @@ def _holder(path: Path) -> str:
     """The process that holds a lock, and since when."""
     try:
         process, host, since = path.read_text(encoding="utf-8").splitlines()
-        return f"process {process}{'' if host == socket.gethostname() else f' on {host}'} since {since}"
     except (OSError, ValueError):  # it has acquired the lock just now
         return "another process"
+    where = "" if host == socket.gethostname() else f" on {host}"
+    return f"process {process}{where} since {since}"
 
 
 def lock_file(file: IO[Any], *, is_shared: bool = False, wait: bool = True) -> bool:

@@ -42,7 +42,7 @@ Item = TypeVar("Item")
 Pending = TypeVar("Pending")
 Result = TypeVar("Result")
 
-AHEAD = 2  # items submitted per worker: one in work, one waiting, so that memory stays bounded
+AHEAD_PER_WORKER = 2  # items submitted: one in work, one waiting, so that memory stays bounded
 RETRIES = 3  # how often an item is retried that was lost with its worker
 
 Engine: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Generator[Any, None, None]]
@@ -84,7 +84,7 @@ def in_process(work: Callable[[Item], Result], items: Iterable[Item]) -> Generat
 def in_threads(
     work: Callable[[Item], Result], items: Iterable[Item], n_threads: int, n_ahead: int | None = None
 ) -> Generator[Result, None, None]:
-    """Yield results in the order of the items, computed by threads; 0 of them means the calling thread.
+    """Yield results in the order of the items, computed by threads; with 0 threads, by the calling one.
 
     At most `n_ahead` items, by default four per thread, are submitted ahead: a million items do not wait in memory.
     Closing the generator early waits only for the items that are in work.
@@ -110,7 +110,7 @@ def open_local(n_workers: int | None = None) -> Iterator[Engine]:
     n = worker_count(n_workers)
 
     def engine(work: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
-        with blas_threads(1), closing(in_threads(work, items, n, n * AHEAD)) as results:
+        with blas_threads(1), closing(in_threads(work, items, n, n * AHEAD_PER_WORKER)) as results:
             yield from results
 
     yield engine
@@ -191,9 +191,9 @@ class _Pool:
             return self.executor.submit(_apply_shared, file, item)
 
         while True:
-            todo = chain(tuple(unfinished), remembered())
+            to_submit = chain(tuple(unfinished), remembered())
             try:
-                for result in in_order(submit, Future.result, todo, self.n_workers * AHEAD):
+                for result in in_order(submit, Future.result, to_submit, self.n_workers * AHEAD_PER_WORKER):
                     unfinished.popleft()
                     n_lost = 0
                     yield result
@@ -210,7 +210,7 @@ class _Pool:
                 self.executor = self._start()
 
     def _share(self, work: Callable[[Any], Any]) -> str:
-        """Write the work to a file, which each worker reads once: a network is not sent with every item."""
+        """Write the work to a file, which each worker reads once, so that a network is not sent with every item."""
         self.n_passes += 1
         file = self.folder / str(self.n_passes)
         try:
@@ -262,14 +262,14 @@ def open_ray(n_workers: int | None = None) -> Iterator[Engine]:
     store, which took five times as long for the same sums.
     """
     ray, n_local = import_ray(), worker_count(n_workers)
-    is_ours = not ray.is_initialized()
+    was_connected = ray.is_initialized()
     try:
-        if is_ours:
+        if not was_connected:
             connect_ray(ray, n_local)
         n_cpus = int(ray.cluster_resources().get("CPU", 1))
-        yield partial(_as_ray_tasks, ray, max(1, n_cpus) * AHEAD)
+        yield partial(_as_ray_tasks, ray, max(1, n_cpus) * AHEAD_PER_WORKER)
     finally:
-        if is_ours:
+        if not was_connected:
             ray.shutdown()
 
 

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Registry(UserDict[str, T]):
-    """Things of one family by name. Command line, help texts, demo and tests read their lists from here.
+    """The members of a family by name. Command line, help texts, demo and tests read their lists from here.
 
     A member may be given as "module:attribute", and is then imported when it is first used: names and descriptions
     cost nothing to read, however heavy the members are.
@@ -26,23 +26,22 @@ class Registry(UserDict[str, T]):
     def __init__(self, family: str):
         super().__init__()
         self.family = family
-        self._about: dict[str, str] = {}
+        self._descriptions: dict[str, str] = {}
 
     def add(self, name: str, member: Any, about: str) -> None:
         """Register a member under a name that is still free; `about` is its line in help texts."""
         if name in self:
             raise JustrightError(f"a second {self.family} named {name!r}", expected="a name that is still free")
-        self.data[name], self._about[name] = member, about
+        self.data[name] = member
+        self._descriptions[name] = about
 
     def about(self, name: str) -> str:
         """The line about a member in help texts; the member is not imported for it."""
-        return self._about[name]
+        return self._descriptions[name]
 
     def __repr__(self) -> str:
         """The names and what each is, a line each."""
-        return "\n".join(
-            [f"Registry of each {self.family}:", *(f"  {name}: {about}" for name, about in self._about.items())]
-        )
+        return "\n".join([f"Registry of each {self.family}:", *(f"  {name}: {self.about(name)}" for name in self)])
 
     def __getitem__(self, name: str) -> T:
         if name not in self:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RemotePath:
-    """A file or folder by its address, with those methods of `Path` that stores use."""
+    """A file or folder by its address, with the methods of `Path` that stores use."""
 
     address: str
 
@@ -42,7 +42,7 @@ class RemotePath:
         return self._call(lambda files, path: int(files.size(path)))
 
     def open(self, mode: str = "rb") -> Any:
-        """The file, to be read piece by piece."""
+        """Open the file, to read it piece by piece."""
         return self._call(lambda files, path: files.open(path, mode))
 
     def read_bytes(self, start: int | None = None, stop: int | None = None) -> bytes:
@@ -54,8 +54,13 @@ class RemotePath:
         return self.read_bytes().decode(encoding)
 
     def put(self, file: Path) -> None:
-        """Copy a file of this machine to here."""
-        self._call(lambda files, path: (files.makedirs(files._parent(path), exist_ok=True), files.put_file(file, path)))
+        """Copy a file of this machine to this address."""
+
+        def copy(files: Any, path: str) -> None:
+            files.makedirs(files._parent(path), exist_ok=True)
+            files.put_file(file, path)
+
+        self._call(copy)
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Delete the file."""
@@ -80,7 +85,7 @@ class RemotePath:
             ) from error
 
 
-Place: TypeAlias = Path | RemotePath  # of a store
+Place: TypeAlias = Path | RemotePath  # where a store is
 
 
 def place_of(address: str | Place) -> Place:

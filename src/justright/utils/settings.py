@@ -29,7 +29,7 @@ class Range:
 
 
 def at_least(least: int, kind: type = int) -> Range:
-    """Whole numbers from `least` on; `kind` Integral allows those of numpy too, which JSON does not know."""
+    """Whole numbers of at least `least`; `kind` Integral also allows those of numpy, which JSON does not know."""
     return Range(
         lambda value: is_whole_number(value, kind) and least <= value <= MOST, f"a whole number of at least {least}"
     )
@@ -41,7 +41,7 @@ def one_of(*choices: str) -> Range:
 
 
 def number(allows: Callable[[Any], bool], expected: str) -> Range:
-    """Numbers that pass a test; text, True and False are none."""
+    """Numbers that pass a test; text, True and False do not count as numbers."""
     return Range(lambda value: isinstance(value, Real) and not isinstance(value, bool) and allows(value), expected)
 
 
@@ -88,10 +88,13 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """Nested settings as one level: {"config": {"rate": 1}} becomes {"config.rate": 1}."""
     result: dict[str, Any] = {}
     for name, value in values.items():
-        result |= flat(value, f"{above}{name}.") if isinstance(value, Mapping) else {f"{above}{name}": value}
+        if isinstance(value, Mapping):
+            result |= flat(value, f"{above}{name}.")
+        else:
+            result[f"{above}{name}"] = value
     return result
 
 
 def is_whole_number(value: Any, kind: type = Integral) -> bool:
-    """Whether a value is a whole number, and not True or False, which Python counts among them."""
+    """Whether a value is a whole number; True and False are not, although Python counts them as integers."""
     return isinstance(value, kind) and not isinstance(value, bool)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.types import UNLABELED, Array
+from justright.utils.wording import first_names
 
 FLOATS = [np.float64, np.float32, np.float16]  # kept as they are; other numbers become the first
 N_EXAMPLES = 5
@@ -89,16 +90,6 @@ def check_categories(values: Any, n_images: int | None = None, what: str = "labe
     return check_labels(array, n_images, what)
 
 
-def check_mask(values: Any, n_images: int, what: str) -> Bool[Array, " images"]:
-    """Return an array of True and False, one per image."""
-    mask = to_numpy(values)
-    if mask.shape != (n_images,):
-        raise DataError(f"{what} of shape {mask.shape} for {n_images} images", expected="one entry per image")
-    if mask.dtype != bool:
-        raise DataError(f"{what} of type {mask.dtype}", expected="True or False for each image")
-    return mask
-
-
 def check_level(level: float) -> float:
     """Return the level of an interval, a share between 0 and 1."""
     if not 0 < level < 1:
@@ -109,5 +100,5 @@ def check_level(level: float) -> float:
 def _rows(is_bad: Array) -> str:
     """Count rows and name the first of them."""
     rows = np.flatnonzero(is_bad)
-    examples = ", ".join(map(str, rows[:N_EXAMPLES])) + (", ..." if len(rows) > N_EXAMPLES else "")
-    return f"{len(rows)} of {len(is_bad)} rows ({'row' if len(rows) == 1 else 'rows'} {examples})"
+    word = "row" if len(rows) == 1 else "rows"
+    return f"{len(rows)} of {len(is_bad)} rows ({word} {first_names(rows.astype(str).tolist(), N_EXAMPLES)})"

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.data.drawn_files import put
 
 from justright.data.catalog import DATA_SETS
 from justright.utils.errors import DataError, MissingDataError
@@ -12,9 +13,7 @@ from justright.utils.errors import DataError, MissingDataError
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     for file in ("train/2/b.jpg", "train/2/a.jpg", "train/10/c.jpg", "validation/2/d.jpg", "validation/10/e.jpg"):
-        image = tmp_path / f"small-{file}"
-        image.parent.mkdir(parents=True, exist_ok=True)
-        image.touch()
+        put(tmp_path / f"small-{file}", b"")
     return tmp_path
 
 

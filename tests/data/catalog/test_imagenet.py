@@ -5,15 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.data.drawn_files import put
 
 from justright.data.catalog import DATA_SETS
 from justright.data.catalog.loaders import imagenet100_classes
 from justright.utils.errors import DataError, MissingDataError
-
-
-def touch(file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.touch()
 
 
 def synset(position: int) -> str:
@@ -25,18 +21,18 @@ def imagenet(tmp_path: Path) -> Path:
     for position in range(1000):
         (tmp_path / "train" / synset(position)).mkdir(parents=True)
     for position in imagenet100_classes():  # the other folders are never looked into
-        touch(tmp_path / "train" / synset(position) / "b.JPEG")
-        touch(tmp_path / "train" / synset(position) / "a.JPEG")
-        touch(tmp_path / "val" / synset(position) / "v.JPEG")
+        put(tmp_path / "train" / synset(position) / "b.JPEG", b"")
+        put(tmp_path / "train" / synset(position) / "a.JPEG", b"")
+        put(tmp_path / "val" / synset(position) / "v.JPEG", b"")
     return tmp_path
 
 
 @pytest.fixture
 def ssb(tmp_path: Path) -> Path:
     for name in ("n02000001", "n01000001"):
-        touch(tmp_path / "imagenet1k/train" / name / "1.JPEG")
+        put(tmp_path / "imagenet1k/train" / name / "1.JPEG", b"")
     for name in ("n03000000", "n00000007"):
-        touch(tmp_path / "imagenet21k" / name / "1.JPEG")
+        put(tmp_path / "imagenet21k" / name / "1.JPEG", b"")
     return tmp_path
 
 
@@ -99,14 +95,14 @@ def test_ssb_labels_count_the_known_synsets_first(ssb: Path) -> None:
 
 
 def test_synset_in_both_trees_is_read_once(ssb: Path) -> None:
-    touch(ssb / "imagenet21k/n01000001/other.JPEG")
+    put(ssb / "imagenet21k/n01000001/other.JPEG", b"")
     assert DATA_SETS["imagenet1k-ssb"].load(ssb).labels.tolist() == [0, 1, 2, 3]
 
 
 def test_layout_that_ssb_downloads_is_read_with_its_test_part(tmp_path: Path) -> None:
     for part in ("train", "val"):
-        touch(tmp_path / "ImageNet-1K" / part / "n01000001/1.JPEG")
-        touch(tmp_path / f"ImageNet-21K/imagenet21k_{part}/n03000000/1.JPEG")
+        put(tmp_path / "ImageNet-1K" / part / "n01000001/1.JPEG", b"")
+        put(tmp_path / f"ImageNet-21K/imagenet21k_{part}/n03000000/1.JPEG", b"")
     images = DATA_SETS["imagenet1k-ssb"].load(tmp_path)
     assert images.labels.tolist() == [0, 1, 0, 1]
     assert images.table["split"].to_pylist() == ["train", "train", "test", "test"]
@@ -122,6 +118,6 @@ def test_missing_part_of_ssb_is_reported(ssb: Path, name: str) -> None:
 def test_21k_tree_without_further_synsets_is_reported(ssb: Path) -> None:
     for name in ("n03000000", "n00000007"):
         (ssb / "imagenet21k" / name).rename(ssb / name)
-    touch(ssb / "imagenet21k/n01000001/1.JPEG")
+    put(ssb / "imagenet21k/n01000001/1.JPEG", b"")
     with pytest.raises(MissingDataError, match="imagenet21k"):
         DATA_SETS["imagenet1k-ssb"].load(ssb)

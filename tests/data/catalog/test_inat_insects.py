@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.data.drawn_files import put
 
 from justright.data.catalog import DATA_SETS
 from justright.utils.errors import DataError, MissingDataError
@@ -13,16 +14,11 @@ BEE = "00204_Animalia_Arthropoda_Insecta_Hymenoptera_Apidae_Apis_mellifera"
 BUMBLEBEE = "00205_Animalia_Arthropoda_Insecta_Hymenoptera_Apidae_Bombus_terrestris"
 
 
-def touch(file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.touch()
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     for folder in (BUMBLEBEE, WORM, BEE):
         for name in ("b.jpg", "a.jpg"):
-            touch(tmp_path / "train_mini" / folder / name)
+            put(tmp_path / "train_mini" / folder / name, b"")
     return tmp_path
 
 
@@ -42,7 +38,7 @@ def test_hierarchy_is_order_family_genus(root: Path) -> None:
 
 def test_validation_images_are_the_test_part(root: Path) -> None:
     for folder in (WORM, BEE, BUMBLEBEE):
-        touch(root / "val" / folder / "v.jpg")
+        put(root / "val" / folder / "v.jpg", b"")
     assert DATA_SETS["inat-insects"].load(root).of_split("test").labels.tolist() == [0, 1]
 
 

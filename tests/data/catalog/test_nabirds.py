@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.data.drawn_files import put
 
 from justright.data.catalog import DATA_SETS
 from justright.utils.errors import DataError, MissingDataError
@@ -24,9 +25,7 @@ def root(tmp_path: Path) -> Path:
     for name, text in LISTS.items():
         (base / name).write_text(text)
     for line in LISTS["images.txt"].splitlines():
-        image = base / "images" / line.split()[1]
-        image.parent.mkdir(parents=True, exist_ok=True)
-        image.touch()
+        put(base / "images" / line.split()[1], b"")
     return tmp_path
 
 

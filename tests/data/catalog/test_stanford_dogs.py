@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.io import savemat
+from tests.data.drawn_files import put
 
 from justright.data import ClassSplit, graded
 from justright.data.catalog import DATA_SETS
@@ -33,9 +34,7 @@ def root(tmp_path: Path) -> Path:
     write_list(tmp_path / "train_list.mat", TRAIN)
     write_list(tmp_path / "test_list.mat", TEST)
     for path, _ in TRAIN + TEST:
-        image = tmp_path / "Images" / path
-        image.parent.mkdir(parents=True, exist_ok=True)
-        image.touch()
+        put(tmp_path / "Images" / path, b"")
     return tmp_path
 
 

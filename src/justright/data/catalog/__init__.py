@@ -33,10 +33,10 @@ class DataSet:
             images: ImageSet = loader(Path(root))
             return images
         except FileNotFoundError as error:
-            below = str(root) or "the current folder (name another one as NAME:FOLDER)"
+            place = str(root) or "the current folder (name another one as NAME:FOLDER)"
             raise MissingDataError(
                 f"{self.title}: {str(error.filename).rstrip(os.sep)} does not exist",
-                expected=f"this layout below {below}\n{self.layout}",
+                expected=f"this layout below {place}\n{self.layout}",
                 advice=f"request or download it from {self.where}",
             ) from error
         except OSError as error:

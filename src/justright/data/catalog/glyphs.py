@@ -78,8 +78,8 @@ class Look(NamedTuple):
     """Everything random about one image except its grain; lengths are shares of the image side."""
 
     face: str
-    extent: float
-    place: tuple[float, float]
+    extent: float  # the longer side of the ink
+    place: tuple[float, float]  # from -1, as far left or up as the ink fits, to 1
     rotation: float
     shear: float
     threshold: int
@@ -93,7 +93,7 @@ class Look(NamedTuple):
 
 
 def draw_look(rng: np.random.Generator, faces: tuple[str, ...]) -> Look:
-    """Draw a random look; always uses the same count of random numbers."""
+    """Draw a random look; always uses N_UNIFORM random numbers."""
     u = rng.random(N_UNIFORM).tolist()
     dark = 0.04 + 0.40 * u[0]
     light = dark + MIN_CONTRAST + (0.96 - dark - MIN_CONTRAST) * u[1]
@@ -124,8 +124,8 @@ def color(luma: float, hue: float, saturation: float) -> Color:
     gray = sum(share * part for share, part in zip(LUMA, wheel, strict=True))
     tint = [part - gray for part in wheel]
     # how far along the tint no part of the color gets below 0 or above 1
-    most = min((1 - luma) / part if part > 0 else luma / -part for part in tint if part)
-    red, green, blue = (round(255 * (luma + saturation * most * part)) for part in tint)
+    reach = min((1 - luma) / part if part > 0 else luma / -part for part in tint if part)
+    red, green, blue = (round(255 * (luma + saturation * reach * part)) for part in tint)
     return red, green, blue
 
 
@@ -314,11 +314,14 @@ def glyph_set(
 
 def parse_glyphs(options: Path) -> ImageSet:
     """A glyph set from options as text: `per_class=50,seed=1,size=32,scripts=latin+greek`; all are optional."""
-    pairs = [] if options == Path() else str(options).split(",")
-    given = dict(pair.partition("=")[::2] for pair in pairs)
-    scripts = given.pop("scripts", "+".join(SCRIPTS)).split("+")
-    if not (set(given) <= {"per_class", "seed", "size"} and all(value.isdecimal() for value in given.values())):
-        problem = f"glyphs:{options} cannot be drawn"
-        raise DataError(problem, expected="options such as glyphs:per_class=20,seed=0,size=64,scripts=latin+greek")
-    numbers: dict[str, Any] = {name: int(value) for name, value in given.items()}
-    return glyph_set(scripts=scripts, **numbers)
+    values: dict[str, Any] = {}
+    for option in [] if options == Path() else str(options).split(","):
+        name, _, value = option.partition("=")
+        if name == "scripts":
+            values[name] = value.split("+")
+        elif name in ("per_class", "seed", "size") and value.isdecimal():
+            values[name] = int(value)
+        else:
+            problem = f"glyphs:{options} cannot be drawn"
+            raise DataError(problem, expected="options such as glyphs:per_class=20,seed=0,size=64,scripts=latin+greek")
+    return glyph_set(**values)

@@ -104,9 +104,10 @@ class Listing(dict[str, str]):
 
     def in_order_of(self, other: Listing) -> list[str]:
         """The values in the order of another list, which must have the same keys."""
-        for one, two in ((self, other), (other, self)):
-            if key := next((key for key in one if key not in two), None):
-                raise DataError(f"{one.at(key)}: {key} is not in {two.file.name}", expected="the same keys in both")
+        for here, there in ((self, other), (other, self)):
+            for key in here:
+                if key not in there:
+                    raise DataError(f"{here.at(key)}: {key} is not in {there.file.name}", expected="the same keys")
         return [self[key] for key in other]
 
     def numbers(self, other: Listing, low: int, high: int) -> Labels:
@@ -166,7 +167,8 @@ def train_then_test(
     root: Path, dataset: str, train: Parts, test: Parts, class_names: Names, superclasses: Levels = ()
 ) -> ImageSet:
     """Make an ImageSet from train and test parts, one after the other."""
-    paths = [path for paths, _ in (*train, *test) for path in paths]
-    labels = np.concatenate([labels for _, labels in (*train, *test)])
+    parts = [*train, *test]
+    paths = [path for paths, _ in parts for path in paths]
+    labels = np.concatenate([labels for _, labels in parts])
     is_train = np.arange(len(paths)) < sum(len(paths) for paths, _ in train)
     return assemble(root, dataset, paths, labels, is_train, class_names, superclasses)

@@ -94,7 +94,7 @@ def _ancestors_of_bird(node: str, parents: Listing, classes: Listing) -> list[st
         if node in chain:
             raise DataError(f"{parents.at(child)}: {node} is above itself", expected="a tree")
         chain.append(node)
-    return [classes[above] for above in reversed(chain[:-1])]
+    return [classes[ancestor] for ancestor in reversed(chain[:-1])]
 
 
 def load_aircraft(root: Path) -> ImageSet:
@@ -111,8 +111,8 @@ def load_aircraft(root: Path) -> ImageSet:
         for part in lists
     )
     check_present(data / "images", train[0] + test[0])
-    groups = [group for level in ("family", "manufacturer") if (group := _aircraft_groups(data, level, lists))]
-    superclasses = [[group[name] for name in names] for group in groups]
+    levels = [_aircraft_groups(data, level, lists) for level in ("family", "manufacturer")]
+    superclasses = [[group_of[name] for name in names] for group_of in levels if group_of]
     return train_then_test(data / "images", "aircraft", [train], [test], names, superclasses)
 
 
@@ -209,14 +209,19 @@ def load_dogs(root: Path) -> ImageSet:
 def dog_kinds() -> dict[range, tuple[str, ...]]:
     """Kinds of dogs, coarse to fine, by ranges of synset numbers."""
     text = files(__package__).joinpath("dog_kinds.toml").read_text(encoding="utf-8")
-    pairs = [(*map(int, ends.split("-")), kind.split("/")) for ends, kind in tomllib.loads(text).items()]
-    return {range(first, last + 1): tuple(kind) for first, last, kind in pairs}
+    kinds = {}
+    for numbers, kind in tomllib.loads(text).items():
+        first, last = map(int, numbers.split("-"))
+        kinds[range(first, last + 1)] = tuple(kind.split("/"))
+    return kinds
 
 
 def kind_of(folder: str) -> tuple[str, ...]:
     """The super-categories of a breed, coarse to fine; empty if it is directly under dog in WordNet."""
     number = folder.removeprefix("n").partition("-")[0]
-    return next((kind for of, kind in dog_kinds().items() if number.isdecimal() and int(number) in of), ())
+    if not number.isdecimal():
+        return ()
+    return next((kind for numbers, kind in dog_kinds().items() if int(number) in numbers), ())
 
 
 def _read_dogs(root: Path, name: str, names: dict[int, str]) -> LabeledPaths:
@@ -241,8 +246,9 @@ def load_herbarium(root: Path) -> ImageSet:
     folders = class_folders(root / train)
     if unknown := sorted(set(class_folders(root / test)) - set(folders)):
         raise DataError(f"{root / test / unknown[0]} is not a class of {train}", expected="the same classes in both")
-    of_train, of_test = ([images_in(root, part, folders)] for part in (train, test))
-    return train_then_test(root, "herbarium19", of_train, of_test, folders)
+    return train_then_test(
+        root, "herbarium19", [images_in(root, train, folders)], [images_in(root, test, folders)], folders
+    )
 
 
 def imagenet100_classes() -> list[int]:
@@ -278,8 +284,10 @@ def load_imagenet1k_ssb(root: Path) -> ImageSet:
     if not new:
         raise missing(root / train_21k / "n*")
     train = [images_in(root, f"{tree_1k}/train", old), images_in(root, train_21k, new, len(old))]
-    parts = [(f"{tree_1k}/val", old, 0), (test_21k, new, len(old))]
-    test = [images_in(root, *part) for part in parts if part[0] and (root / part[0]).is_dir()]
+    test = []
+    for part, folders, first_label in ((f"{tree_1k}/val", old, 0), (test_21k, new, len(old))):
+        if part and (root / part).is_dir():
+            test.append(images_in(root, part, folders, first_label))
     return train_then_test(root, "imagenet1k-ssb", train, test, old + new)
 
 
