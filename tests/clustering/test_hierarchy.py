@@ -69,7 +69,7 @@ def test_the_official_order_puts_known_images_first():
     assert (official.labels[1] != restored.labels[1]).any()
 
 
-def test_the_reach_of_a_cluster_is_the_way_to_the_next():
+def test_reach_is_the_distance_to_the_nearest_other_centroid():
     x, _, labels = blobs()
     found = hierarchy(x, labels, 8, seed=0)
     centroids = SemiSupKMeans(8, n_init=1, seed=0).fit(x, labels).centroids_
@@ -86,7 +86,7 @@ def test_without_labels_it_is_a_hierarchy_of_k_means():
     assert [len(set(level.tolist())) for level in found.labels] == [8, 4, 2]
 
 
-def test_the_seed_decides_and_nothing_else():
+def test_equal_seeds_give_equal_hierarchies():
     x, _, labels = blobs(noise=2.0)
     found = [hierarchy(x, labels, 8, seed=seed).labels.tolist() for seed in (0, 0, 1)]
     assert found[0] == found[1] != found[2]

@@ -8,17 +8,17 @@ from justright.estimation.base import Given, middle_interval
 from justright.utils.errors import DataError, DegenerateError
 
 
-def test_the_middle_of_the_estimates_rounded_outward():
+def test_interval_is_rounded_outward():
     assert middle_interval(list(range(1, 101)), 0.9, holding=50) == (5, 96)
     assert middle_interval([7], 0.5, holding=7) == (7, 7)
 
 
-def test_the_estimate_itself_is_always_inside():
+def test_interval_contains_the_estimate():
     assert middle_interval([5, 6, 7], 0.9, holding=9) == (5, 9)
     assert middle_interval([5, 6, 7], 0.9, holding=3) == (3, 7)
 
 
-def test_an_interval_needs_resamples_and_a_level():
+def test_no_resamples_and_invalid_levels_are_rejected():
     with pytest.raises(DegenerateError, match="0 resamples"):
         middle_interval([], 0.9, holding=1)
     for level in (0.0, 1.0):

@@ -1,7 +1,9 @@
 import math
+from functools import partial
 
 import numpy as np
 import pytest
+from tests.estimation import test_spread
 
 from justright.estimation.combined import (
     DISAGREEMENT,
@@ -14,16 +16,11 @@ from justright.estimation.combined import (
 from justright.estimation.spread import SpreadCounter
 from justright.utils.errors import DataError
 
-
-def blobs(n_classes=16, per_class=24, n_labeled=8, noise=0.5, dim=24, seed=0):
-    rng = np.random.default_rng(seed)
-    y = np.repeat(np.arange(n_classes), per_class)
-    x = rng.normal(size=(n_classes, dim))[y] + noise * rng.normal(size=(len(y), dim))
-    return x, y, np.where((y < n_labeled) & (np.arange(len(y)) % 2 == 0), y, -1)
+blobs = partial(test_spread.blobs, n_classes=16, per_class=24, n_labeled=8, noise=0.5)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_finds_the_number_of_classes_and_holds_it(seed):
+def test_estimate_and_interval_match_the_true_k(seed):
     x, _, labels = blobs(seed=seed)
     counter = CombinedCounter().fit(x, labels)
     assert abs(counter.n_categories_ - 16) <= 1

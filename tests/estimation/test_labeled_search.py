@@ -22,7 +22,7 @@ def mixture(n_images=600, n_classes=20, dim=24, noise=0.15, n_labeled_classes=10
 
 # Every class is labeled, so every merge and every tear is seen; a local optimum of k-means may still shift K by one.
 @pytest.mark.parametrize("seed", range(3))
-def test_finds_the_number_of_classes_when_each_is_seen(seed):
+def test_finds_the_number_of_classes_if_all_are_labeled(seed):
     x, _, labels = mixture(n_labeled_classes=20, seed=seed)
     counter = LabeledSearchCounter(max_k=100).fit(x, labels)
     assert abs(counter.n_categories_ - 20) <= 1
@@ -31,7 +31,7 @@ def test_finds_the_number_of_classes_when_each_is_seen(seed):
 # Half of the classes are labeled: what happens to the ten others is not seen, so the accuracy is level around the
 # truth, and K is known up to about a fifth. The interval has to say so.
 @pytest.mark.parametrize("seed", range(3))
-def test_comes_near_when_half_of_the_classes_are_seen(seed):
+def test_estimate_is_close_if_half_of_the_classes_are_labeled(seed):
     x, _, labels = mixture(seed=seed)
     counter = LabeledSearchCounter(max_k=100).fit(x, labels)
     assert abs(counter.n_categories_ - 20) <= 4
@@ -53,21 +53,21 @@ def test_the_curve_holds_the_accuracy_of_k_means_at_each_k():
     assert counter.n_categories_ in best
 
 
-def test_among_equals_the_middle_is_taken():
+def test_ties_go_to_the_middle():
     assert _best({10: 0.5, 12: 0.9, 15: 0.9, 17: 0.9, 30: 0.2}) == 15
     assert _best({3: 0.9, 4: 0.9}) == 3
 
 
-def test_the_walk_reaches_both_ends_of_a_level_stretch():
+def test_search_covers_a_plateau_of_equal_accuracy():
     def count(k):
         n_right = 100 - max(0, 30 - k, k - 37)
         return k, Counts(np.array([0, 1]), np.array([0, 0]), np.array([n_right, 101 - n_right]))
 
-    looked_at = _brent(count, 10, 100)
-    assert {29, 30, 37, 38} <= set(looked_at)
+    tried = _brent(count, 10, 100)
+    assert {29, 30, 37, 38} <= set(tried)
 
 
-def test_every_k_is_within_bounds_and_looked_at_once():
+def test_every_k_is_tried_once_within_bounds():
     x, _, labels = mixture()
     counter = LabeledSearchCounter(max_k=30).fit(x, labels)
     k = counter.curve_[:, 0]
@@ -87,7 +87,7 @@ def test_default_max_k_is_at_least_twice_the_labeled_classes():
     assert counter.curve_[:, 0].max() <= 240
 
 
-def test_the_interval_holds_the_estimate():
+def test_interval_contains_the_estimate():
     x, _, labels = mixture(noise=0.5)
     counter = LabeledSearchCounter().fit(x, labels)
     low, high = counter.interval(n_resamples=5)
@@ -108,13 +108,13 @@ def test_torch_and_numpy_agree():
     np.testing.assert_allclose(ours.curve_, theirs.curve_)
 
 
-def test_half_precision_is_enough():
+def test_half_precision_changes_k_by_at_most_2():
     x, _, labels = mixture(n_images=200)
     half, single = (LabeledSearchCounter(max_k=40).fit(x.astype(t), labels) for t in (np.float16, np.float32))
     assert abs(half.n_categories_ - single.n_categories_) <= 2
 
 
-def test_duplicates_bound_the_search_by_the_distinct_images():
+def test_max_k_is_at_most_the_number_of_distinct_images():
     x, _, labels = mixture(n_images=60, n_classes=6)
     counter = LabeledSearchCounter().fit(np.repeat(x, 2, axis=0), np.repeat(labels, 2))
     assert counter.curve_[:, 0].max() <= 60

@@ -24,14 +24,14 @@ def test_finds_the_number_of_classes(noise, seed):
 
 
 @pytest.mark.parametrize("start", [6, 24])
-def test_comes_down_as_well_as_up(start):
+def test_k_falls_or_rises_from_its_start(start):
     x, _, labels = mixture()
     counter = MixtureCounter(start=start).fit(x, labels)
     assert counter.curve_[0].tolist() == [0, start]
     assert abs(counter.n_categories_ - 12) <= 1
 
 
-def test_the_curve_ends_with_three_rounds_that_change_nothing():
+def test_rounds_end_when_k_is_stable_for_three():
     x, _, labels = mixture()
     counter = MixtureCounter().fit(x, labels)
     k = counter.curve_[:, 1]
@@ -41,7 +41,7 @@ def test_the_curve_ends_with_three_rounds_that_change_nothing():
     assert len(MixtureCounter(max_rounds=1).fit(x, labels).curve_) == 2
 
 
-def test_the_interval_holds_the_truth():
+def test_interval_contains_the_true_k():
     x, _, labels = mixture(noise=0.6)
     low, high = MixtureCounter().fit(x, labels).interval(n_resamples=4)
     assert low <= 12 <= high
@@ -79,7 +79,7 @@ def test_needs_labeled_classes():
         MixtureCounter(start=4).fit(x, np.full(200, -1))
 
 
-def test_duplicates_are_no_classes_and_no_error():
+def test_duplicates_are_not_counted_as_classes():
     x, _, labels = mixture(n_images=300, n_classes=6)
     counter = MixtureCounter(max_rounds=5).fit(np.repeat(x, 3, axis=0), np.repeat(labels, 3))
     assert counter.n_categories_ >= 3
@@ -87,7 +87,7 @@ def test_duplicates_are_no_classes_and_no_error():
         MixtureCounter().fit(np.ones((30, 4)), np.arange(30) % 3 - 1)
 
 
-def test_one_class_does_not_tell_how_far_apart_classes_are():
+def test_a_single_labeled_class_is_rejected():
     x, _, labels = mixture(n_images=200, n_classes=6)
     with pytest.raises(DegenerateError, match="1 labeled classes") as error:
         MixtureCounter().fit(x, np.where(labels == 0, 0, -1))

@@ -40,7 +40,7 @@ def test_decisions_are_cached(monkeypatch):
     np.testing.assert_array_equal(step.centroids(np.zeros(40, dtype=int), 0), first)
 
 
-def test_no_cut_is_tried_where_a_half_would_be_too_small(monkeypatch):
+def test_small_clusters_are_not_split(monkeypatch):
     z = np.random.default_rng(0).normal(size=(40, 3))
     tried = []
 

@@ -47,7 +47,7 @@ def test_spread_of_neighbors_agrees_with_loops():
     assert way_to_neighbors(x, of_all=7.0) == pytest.approx(np.log(7.0 / (4 * (1 + 1 + 4) / 3 / 2)))
 
 
-def test_the_nearest_spread_is_taken_and_a_step_before_a_plain():
+def test_nearest_spread_wins_unless_a_step_is_near():
     falling = 100 * 0.95 ** np.arange(60)
     assert k_of_spread(falling, falling[20] * 1.01) == 21
     plain = np.concatenate([[9.0, 6.0, 3.0, 1.0], 0.99 ** np.arange(1, 30)])
@@ -80,7 +80,7 @@ def test_counts_a_target_alone_by_a_pool_of_other_kinds():
     assert low <= 15 <= high
 
 
-def test_wider_classes_than_those_of_the_pool_are_not_torn():
+def test_scale_of_the_target_hardly_changes_k():
     """Everything in the target is twice as large: that is its scale and not more categories."""
     x, y, _ = blobs(n_classes=45, noise=0.4)
     is_target = y < 15
@@ -96,7 +96,7 @@ def test_estimate_is_at_least_the_labeled_classes():
     assert low <= counter.n_categories_ <= high
 
 
-def test_of_many_images_some_are_drawn():
+def test_large_inputs_are_sampled():
     x, _, labels = blobs(per_class=60)
     assert abs(SpreadCounter(max_images=400).fit(x, labels).n_categories_ - 20) <= 2
 

@@ -35,13 +35,6 @@ def test_agrees_with_eq_4_written_as_loops(seed, temperature):
     assert loss.item() == pytest.approx(eq_4_as_loops(logits, labels, weight, temperature), rel=1e-12)
 
 
-def test_the_default_temperature_is_the_public_one():
-    _, logits, labels, weight = draw_batch()
-    assert WeightedCrossEntropy()(logits, labels, weight).item() == pytest.approx(
-        eq_4_as_loops(logits, labels, weight, 0.1)
-    )
-
-
 def test_gradient_agrees_with_finite_differences():
     _, logits, labels, weight = small_batch()
     assert torch.autograd.gradcheck(WeightedCrossEntropy(), (logits.requires_grad_(), labels, weight))
@@ -142,12 +135,6 @@ def test_agrees_with_eq_5_written_as_loops(seed, teacher):
     assert loss.item() == pytest.approx(eq_5_as_loops(logits, teacher_logits, 0.2, 0.05, 1.5), rel=1e-12)
 
 
-def test_the_defaults_are_the_public_ones_for_cub():
-    logits = draw_batch().logits
-    expected = eq_5_as_loops(logits, logits, 0.1, 0.04, 2.0)
-    assert DistillationLoss()(logits, logits, 0.04).item() == pytest.approx(expected)
-
-
 def test_gradient_of_the_distillation_agrees_with_finite_differences():
     logits, teacher_logits = small_batch().logits.requires_grad_(), small_batch().logits.flip(1)
     assert torch.autograd.gradcheck(lambda x: DistillationLoss()(x, teacher_logits, 0.07), logits)
@@ -213,6 +200,7 @@ def test_single_losses_have_the_defaults_of_the_settings():
     assert SelfContrastiveLoss().temperature_unsup == settings.temperature_unsup == 1.0
     assert WeightedSupConLoss().temperature_sup == settings.temperature_sup == 0.07
     assert WeightedCrossEntropy().temperature_student == settings.temperature_student == 0.1
+    assert DistillationLoss().temperature_student == settings.temperature_student
     assert DistillationLoss().entropy_scale == settings.entropy_scale == 2.0
     assert ContrastiveSettings().supervised_share == settings.supervised_share == 0.35
 

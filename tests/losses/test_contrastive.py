@@ -47,11 +47,6 @@ def test_agrees_with_eq_1_written_as_loops(seed, temperature):
     assert SelfContrastiveLoss(temperature)(z).item() == pytest.approx(eq_1_as_loops(z, temperature), rel=1e-12)
 
 
-def test_the_default_temperature_is_1():
-    z = draw_batch().projections
-    assert SelfContrastiveLoss()(z).item() == pytest.approx(eq_1_as_loops(z, 1.0))
-
-
 def test_gradient_agrees_with_finite_differences():
     assert torch.autograd.gradcheck(SelfContrastiveLoss(0.3), small_batch().projections.requires_grad_())
 
@@ -104,11 +99,6 @@ def test_agrees_with_eq_2_written_as_loops(seed, temperature):
     z, _, labels, weight = draw_batch(seed=seed)
     loss = WeightedSupConLoss(temperature)(z, labels, weight)
     assert loss.item() == pytest.approx(eq_2_as_loops(z, labels, weight, temperature), rel=1e-12)
-
-
-def test_the_default_temperature_is_the_public_one():
-    z, _, labels, weight = draw_batch()
-    assert WeightedSupConLoss()(z, labels, weight).item() == pytest.approx(eq_2_as_loops(z, labels, weight, 0.07))
 
 
 def test_gradient_of_the_supervised_loss_agrees_with_finite_differences():

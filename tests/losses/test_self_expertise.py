@@ -74,7 +74,7 @@ def near(value, rel=1e-6):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_labels_act_as_written_in_loops(seed):
+def test_supervised_loss_agrees_with_loops(seed):
     batch = draw_batch(seed=seed)
     rows = rows_of(batch.projections, normalized=False)
     expected = sup_contrastive_as_loops(rows, batch.labels.tolist() * 2, batch.weight.tolist() * 2, 0.07)
@@ -82,7 +82,7 @@ def test_labels_act_as_written_in_loops(seed):
 
 
 @pytest.mark.parametrize("dim", [6, 40, 160])
-def test_levels_act_as_written_in_loops(dim):
+def test_hierarchy_loss_agrees_with_loops(dim):
     batch = draw_batch(dim=dim)
     found = HierarchyLoss(0.1)(batch.projections, LEVELS, batch.labels, batch.weight)
     assert found.item() == near(hierarchy_as_loops(batch.projections, LEVELS, batch.labels, batch.weight, 0.1))

@@ -87,6 +87,16 @@ def n_blas_threads():
     return {library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"}
 
 
+def n_blas_threads_of(item):
+    return n_blas_threads()
+
+
+def test_workers_use_one_blas_thread(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    with ENGINES["processes"](1) as engine:
+        assert set(*engine(n_blas_threads_of, [0])) == {1}
+
+
 def test_blas_threads_are_limited_and_restored():
     before = n_blas_threads()
     with blas_threads(3):

@@ -103,7 +103,7 @@ def linked(x: Features, method: Linkage, n_clusters: int) -> Clusters:
 
 def _k_means(features: FrozenFeatures) -> Clusters:
     kmeans = SemiSupKMeans(features.n_target, n_init=N_INIT, seed=features.seed)
-    return features.n_known + np.asarray(kmeans.fit(features.target).labels_)
+    return features.n_known + kmeans.fit(features.target).labels_
 
 
 def _semi_supervised(features: FrozenFeatures, in_principal: bool = False) -> Clusters:
@@ -115,7 +115,7 @@ def _semi_supervised(features: FrozenFeatures, in_principal: bool = False) -> Cl
     n_clusters = n_given + min(features.n_new, len(features.target))
     kmeans = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=features.seed).fit(rows, given)
     number = np.concatenate([kmeans.classes_, features.n_known + np.arange(n_clusters - n_given)])
-    return number[np.asarray(kmeans.labels_)[len(features.labeled) :]].astype(np.int64)
+    return number[kmeans.labels_[len(features.labeled) :]].astype(np.int64)
 
 
 def _linked(prepared: Callable[[FrozenFeatures], Features], method: Linkage, features: FrozenFeatures) -> Clusters:

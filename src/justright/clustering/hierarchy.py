@@ -72,7 +72,7 @@ def _clusters(
     x: Float[Array, "images dim"], given: Int[Array, " images"], n_clusters: int, seed: int
 ) -> tuple[Int[Array, " images"], Float[Array, "clusters dim"]]:
     kmeans = SemiSupKMeans(n_clusters, n_init=1, seed=seed, normalize=False).fit(x, given)
-    return np.array(kmeans.labels_), np.asarray(kmeans.centroids_)
+    return kmeans.labels_, kmeans.centroids_
 
 
 def _reach(centroids: Float[Array, "clusters dim"]) -> Float[Array, " clusters"]:

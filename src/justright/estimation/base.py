@@ -15,7 +15,7 @@ from justright.utils.errors import DegenerateError
 from justright.utils.estimator import Estimator
 from justright.utils.settings import WHOLE, YES_OR_NO, check_ranges, setting
 from justright.utils.types import UNLABELED, Array
-from justright.utils.validation import check_features, check_labels, check_level, to_numpy
+from justright.utils.validation import check_features, check_labels, check_level
 
 Fitted = TypeVar("Fitted", bound="CategoryCounter")
 Curve = Float[Array, "points 2"]
@@ -121,8 +121,7 @@ class Given:
 
     def axes(self, n_axes: int) -> Float[Array, "images axes"]:
         """The centered features along at most n_axes directions of largest variance."""
-        x = to_numpy(self.x)
-        n_axes = min(n_axes, len(x) - 1)
+        x, n_axes = self.x, min(n_axes, len(self.x) - 1)
         centered = x.astype(np.float64) - x.mean(axis=0, dtype=np.float64)
         if centered.shape[0] < centered.shape[1]:
             # fewer images than dimensions: the small Gram matrix has the same eigenvalues

@@ -21,7 +21,6 @@ from justright.utils.errors import DegenerateError
 from justright.utils.seeding import generator
 from justright.utils.settings import at_least, setting
 from justright.utils.types import Array
-from justright.utils.validation import to_numpy
 
 _FEWEST_IMAGES = 5  # smallest average size of a category that the search considers by default
 _N_WALK = 10  # steps from the best K to either side, as long as no K is worse
@@ -94,7 +93,7 @@ class LabeledSearchCounter(CategoryCounter):
         def count(n_clusters: int) -> tuple[int, Counts]:
             start = order.prefix(n_clusters)[0]
             kmeans = SemiSupKMeans(len(start), init=x[start], max_iter=self.max_iter, normalize=False)
-            return len(start), Counts.of(self._class, to_numpy(kmeans.fit(x).labels_)[self._is_labeled])
+            return len(start), Counts.of(self._class, kmeans.fit(x).labels_[self._is_labeled])
 
         return _brent(count, low, high)
 

@@ -229,6 +229,8 @@ def _prepare_worker(folder: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent decides
     warnings.simplefilter("ignore")  # those of decoders; real problems are errors
     raise_gc_threshold()
+    import numpy  # noqa: F401  # a limit has no effect on a library that is loaded later
+
     blas_threads(1)
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
 
