@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from types import CodeType, FunctionType, SimpleNamespace
-from typing import Any, ForwardRef, Literal, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ForwardRef, Literal, NoReturn, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 import jaxtyping
 from beartype.door import is_bearable
@@ -147,9 +147,9 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 
 def _read(function: FunctionType) -> dict[str, Any]:
-    """By name, the types that are written at a function."""
+    """By name, the types that are written at a function; without options, which it checks by itself."""
     found = {name: _meant(each, function.__globals__) for name, each in function.__annotations__.items()}
-    return {name: each for name, each in found.items() if each is not Any}
+    return {name: each for name, each in found.items() if each is not Any and get_origin(each) is not Unpack}
 
 
 def _meant(written: Any, names: dict[str, Any]) -> Any:

@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import torch
 from click.testing import CliRunner
 
 import justright
 from justright.cli import main
 from justright.data import glyph_set, open_images
+from justright.data.vectors import class_names
 from justright.utils.context import use
 from justright.utils.errors import JustrightError
 
@@ -82,6 +84,20 @@ def test_other_images_are_predicted(result, photos, tmp_path, home):
     assert frame["source"][0] == "given", "it is a labeled image of the run"
 
 
+def test_report_may_go_into_a_folder(result, tmp_path):
+    assert result.report(tmp_path) == tmp_path / "report.html"
+
+
+def test_result_takes_a_path(result):
+    assert repr(justright.Result(result.path)) == repr(result)
+
+
+def test_out_must_be_a_folder(photos, tmp_path):
+    (tmp_path / "run").write_text("")
+    with pytest.raises(JustrightError, match="out is the file"):
+        justright.discover(photos / "target", out=tmp_path / "run", **QUICK)
+
+
 def test_report_is_one_page(result, tmp_path):
     assert result.report(tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!")
 
@@ -100,6 +116,7 @@ def test_every_kind_of_source_has_the_same_result(result, photos, tmp_path, home
         "frame": (pd.DataFrame({"path": map(str, files)}), frame),
         "arrow": (pa.table({"path": list(map(str, files))}), pa.Table.from_pandas(frame)),
         "image sets": (open_images(photos / "target"), open_images(photos / "labeled")),
+        "pairs": (files, [(str(path), path.parent.name) for path in labeled]),
     }
     for number, (target, labels) in enumerate(sources.values()):
         other = justright.discover(target, labels, out=tmp_path / str(number), **QUICK)
@@ -180,6 +197,49 @@ def test_given_features_are_clustered(blobs, tmp_path, home, method):
     again = justright.Result.open(tmp_path).predict(target[:5] + 1e-3, device="cpu", progress=False)
     assert list(again["category"]) == list(value.predictions["category"][:5])
     assert "data:image" in value._repr_html_()
+
+
+KMEANS = {"device": "cpu", "progress": False, "k": 6, "method": "kmeans"}
+
+
+def test_true_labels_of_features_are_scored(blobs, tmp_path, home):
+    target, labeled, labels, truth = blobs
+    value = justright.discover_features(target, labeled, labels, target_labels=truth, out=tmp_path, **KMEANS)
+    again = justright.evaluate(truth, value.predictions["category"], truth < 3)
+    assert (value.scores.all, value.scores.old, value.scores.new) == (again.all, again.old, again.new)
+
+
+@pytest.mark.parametrize("label", [None, -1, float("nan"), "", [0], [1.0, 0.0, 0.0]])
+def test_a_row_without_a_class_is_rejected(blobs, tmp_path, label):
+    target, labeled, labels, _ = blobs
+    with pytest.raises(JustrightError, match=r"no label|has the label"):
+        justright.discover_features(target, labeled, [label, *labels.tolist()[1:]], out=tmp_path / "run", **KMEANS)
+
+
+def test_numbers_of_classes_are_equal_in_every_form():
+    expected = ["0", "2", "1"]
+    for labels in (
+        [0, 2, 1],
+        [0.0, 2.0, 1.0],
+        torch.tensor([0, 2, 1]),
+        list(torch.tensor([0, 2, 1])),
+        pd.Series([0, 2, 1]),
+    ):
+        assert class_names(labels, "rows") == expected
+
+
+@pytest.mark.parametrize(("name", "value"), [("backbone", "glyph_vit"), ("checkpoint", "x.pth"), ("img_size", 224)])
+def test_options_of_images_are_rejected_with_features(blobs, tmp_path, name, value):
+    with pytest.raises(JustrightError, match=f"{name} together with features that were given"):
+        justright.discover_features(blobs[0], out=tmp_path / "run", **KMEANS, **{name: value})
+
+
+def test_features_must_be_arrays_of_the_length_of_the_run(blobs, tmp_path, home):
+    value = justright.discover_features(blobs[0], out=tmp_path / "run", **KMEANS)
+    with pytest.raises(JustrightError, match="vectors of 8 numbers\nExpected: 16"):
+        value.predict(blobs[0][:, :8], progress=False)
+    with pytest.raises(JustrightError, match=r"vectors is the path rows\.npy"):
+        value.predict("rows.npy", progress=False)
 
 
 def test_pool_of_given_features_guides(blobs, tmp_path, home):

@@ -153,7 +153,10 @@ def smaller(words: list[str], has_report: bool = False) -> list[str]:
     for printed, run in SMALLER.items():
         text = text.replace(printed.replace(" ", "\0") + "\0", run.replace(" ", "\0") + "\0")
     found = text.split("\0")[:-1]
+    has_arrays = any(word.endswith(".npy") for word in words)  # no network computes them
     for option, value in WHERE_NOT_SAID.get(words[0], {}).items():
+        if has_arrays and option == "--backbone":
+            continue
         found += [] if option in found else [option, value]
     return found + ADDED.get(words[0], "").split() + NO_REPORT.get(words[0], "").split() * (not has_report)
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from justright.data.quarantine import MAX_BAD
 from justright.data.vectors import checked_vectors, has_vectors, vector_set, with_vectors
 from justright.discovery.methods import is_trained
 from justright.result import VECTORS, Result, Source, network_of, optional_path, showing_progress
+from justright.runs.options import OF_IMAGES, Options, checked_options, defaults_of, describe
 from justright.runs.owner import owned
 from justright.runs.problem import Copies, joined, make_problem
 from justright.runs.request import (
@@ -36,7 +37,7 @@ from justright.runs.run_features import expect_network
 from justright.runs.run_folder import RunFolder
 from justright.runs.source_checks import LeftOut, copies_left_out, label_warnings, left_out_by_name, summary
 from justright.runs.spec import AUTO, RunSpec
-from justright.utils.context import notify, use
+from justright.utils.context import current, notify, use
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import ENGINES
 from justright.utils.progress import silent
@@ -51,7 +52,7 @@ def discover(
     *,
     features: Any = (),
     progress: bool = True,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Result:
     """Sort the unlabeled images of `target` into known classes and new clusters.
 
@@ -66,11 +67,9 @@ def discover(
             this backbone; or arrays and .npy files of any network, with one row for each image of labeled, then of
             pool, then of target. On the latter only the heads of a method can be trained.
         progress: show progress bars.
-        options: the other arguments of `run_discovery` and `runs.request.make_spec`: k, method, scale, epochs, minutes,
-            held_out, settings, selector, selector_params, preset, weights, select_labeled, weighting, n_resamples,
-            pool_role, answer, counter, backbone, checkpoint, device, img_size, seed, n_seeds, truth, target_has_labels,
-            max_per_class, max_bad, drop_copies, engine, tensorboard.
+        options: those of `justright.runs.options.Options`; `help` lists them.
     """
+    checked = checked_options(options)
     labeled, pool = _sources(labeled), _sources(pool)
     request = {"labeled": [*map(_described, labeled)], "pool": [*map(_described, pool)], "target": _described(target)}
     with showing_progress(progress):
@@ -79,7 +78,7 @@ def discover(
         if arrays:
             sets = _with_vectors(sets, arrays)
         own, others, (unlabeled,) = sets
-        return run_discovery(own, others, unlabeled, out, request=request, features=stores, **options)
+        return run_discovery(own, others, unlabeled, out, request=request, features=stores, **checked)
 
 
 def discover_features(
@@ -90,8 +89,9 @@ def discover_features(
     pool_labels: Any = None,
     out: str | Path | None = None,
     *,
+    target_labels: Any = None,
     progress: bool = True,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Result:
     """Discover categories among features that were computed elsewhere, such as those of CLIP or DINO.
 
@@ -100,21 +100,28 @@ def discover_features(
 
     Parameters:
         target: one row of numbers for each unlabeled image.
-        labeled, labels: rows of classes that the target may show, and the class of each: a name or a whole number.
+        labeled, labels: rows of classes that the target may show, and the class of each: a name or a whole number,
+            which becomes a name.
         pool, pool_labels: rows of other kinds, which only guide what is learned.
-        out, options: as in `discover`.
+        target_labels: the true class of each row of the target, if it is known. Read only after training, to compute
+            `Result.scores`.
+        out: as in `discover`.
+        options: those of `discover` but backbone, checkpoint and img_size.
 
     Examples:
         >>> result = justright.discover_features(target, labeled, labels, k=40)
         >>> result.predictions["category"]
     """
+    checked = checked_options(options)
     for rows, of_rows, name in ((labeled, labels, "labeled"), (pool, pool_labels, "pool")):
         if (rows is None) != (of_rows is None):
             raise JustrightError(f"only one of the features and the labels of {name}", expected="both or none")
     own = [] if labeled is None else [vector_set(labeled, labels, "labeled")]
     others = [] if pool is None else [vector_set(pool, pool_labels, "pool")]
+    if target_labels is not None:
+        checked["target_has_labels"] = True
     with showing_progress(progress):
-        return run_discovery(own, others, vector_set(target, name="target"), out, **options)
+        return run_discovery(own, others, vector_set(target, target_labels, "target"), out, **checked)
 
 
 def run_discovery(
@@ -138,34 +145,30 @@ def run_discovery(
     weights: str | Path | None = None,
     engine: str = "local",
     tensorboard: bool = False,
-    command: str = "",
     **options: Any,
 ) -> Result:
     """Carry out a run on images that are open already.
 
     Parameters:
         request: the sources of labeled, pool and target, for run.json and to list files that are no images.
-        k: number of categories in the target, or a file that `justright estimate --out` wrote; None estimates it.
-        backbone, checkpoint, device: the network that computes features and where it runs; auto chooses.
-        method: how categories are learned, one of `METHODS`; auto trains where that helps, see `resolve_method`.
-        truth: file with the true labels of the target, read only after training, to compute scores.
-        target_has_labels: take the true labels from `target` itself.
-        max_per_class: use at most this many labeled images of each class.
-        max_bad: largest share of images of a source that may be unreadable.
-        drop_copies: leave out labeled images that are in the target too, as benchmarks do.
         features: stores that `justright extract` wrote for these images and this backbone.
-        weights: file with the weights of classes or images, in place of a selector.
-        engine: where features, views and weights are computed: local, processes or ray.
-        tensorboard: also write the training curves for TensorBoard.
-        command: the command line that made this call, for run.json.
-        options: the other arguments of `runs.request.make_spec`.
+        options: the other arguments of `runs.request.make_spec`; `runs.options` explains them all.
     """
     from justright.discovery.processes import joined_processes
     from justright.runs.run import Run
 
     if truth is not None and target_has_labels:
         raise JustrightError("--truth together with --target-has-labels", expected="one of them")
+    given = {
+        "backbone": backbone != AUTO,
+        "checkpoint": checkpoint is not None,
+        "img_size": bool(options.get("img_size")),
+    }
+    if has_vectors(target) and (idle := [name for name in OF_IMAGES if given[name]]):
+        raise JustrightError(f"{idle[0]} together with features that were given", advice=f"leave out {idle[0]}")
     out, truth = Path(mkdtemp(prefix="justright-") if out is None else out), optional_path(truth)
+    if out.exists() and not out.is_dir():
+        raise JustrightError(f"out is the file {out}", expected="a new folder, or that of a run to resume")
     previous = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
     is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun started
     sources = {"pool": [], "labeled": [], "target": ""} | dict(request or {})
@@ -222,7 +225,7 @@ def run_discovery(
                 "features": list(map(str, spec.features)),
                 "network": why,
                 "copies left out": copies.n_left_out,
-                "command": command,
+                "command": current().command,
             },
             truth=truth,
             left_out=left_out + copies_left_out(all_labeled, problem.pool.images),
@@ -245,13 +248,22 @@ def _messages(spec: RunSpec, left_out: Sequence[LeftOut], warnings: Sequence[str
 
 
 def _sources(sources: Source | Sequence[Source] | None) -> list[Source]:
-    """One or several sources as a list; a list of image files is one source."""
+    """One or several sources as a list; a list of image files, or of pairs of image and label, is one source."""
     if sources is None:
         return []
     if not isinstance(sources, list | tuple):
         return [sources]
-    is_list_of_images = all(isinstance(each, str | Path) and is_image_name(str(each)) for each in sources)
+    is_list_of_images = all(_is_image(each) or _is_pair(each) for each in sources)
     return [list(sources)] if sources and is_list_of_images else list(sources)
+
+
+def _is_image(source: Any) -> bool:
+    return isinstance(source, str | Path) and is_image_name(str(source))
+
+
+def _is_pair(source: Any) -> bool:
+    """Whether it is an image and its label, as in `samples` of torchvision's ImageFolder."""
+    return isinstance(source, tuple) and len(source) == 2 and _is_image(source[0]) and not _is_image(source[1])
 
 
 def _described(source: Source) -> str:
@@ -292,3 +304,8 @@ def _with_vectors(sets: Sequence[Sequence[ImageSet]], arrays: Sequence[Any]) -> 
         )
     parts = iter(np.split(rows, np.cumsum(sizes)[:-1]))
     return [[with_vectors(images, next(parts)) for images in group] for group in sets]
+
+
+DEFAULTS = defaults_of(RunSpec, make_spec, run_discovery)
+describe(discover, DEFAULTS)
+describe(discover_features, DEFAULTS, without=OF_IMAGES)

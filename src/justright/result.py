@@ -14,7 +14,7 @@ from justright.data.quarantine import MAX_BAD
 from justright.data.vectors import has_vectors, vector_set, vectors_of
 from justright.discovery.evidence import ExpectedRight
 from justright.discovery.methods import METHODS
-from justright.discovery.predictions import Predictions
+from justright.discovery.predictions import NEITHER_SHARE, Predictions
 from justright.evaluation import Scores
 from justright.runs.cluster_table import cluster_table
 from justright.runs.request import resolve_device
@@ -44,13 +44,13 @@ class Result:
         >>> result = justright.Result.open("run")  # the same, later
     """
 
-    def __init__(self, run: RunFolder):
-        self.run = run
+    def __init__(self, run: RunFolder | str | Path):
+        self.run = run if isinstance(run, RunFolder) else RunFolder.open(Path(run))
 
     @classmethod
     def open(cls, path: str | Path) -> Result:
         """The result in a folder that `discover` wrote."""
-        return cls(RunFolder.open(Path(path)))
+        return cls(path)
 
     @property
     def path(self) -> Path:
@@ -64,7 +64,7 @@ class Result:
 
     @property
     def clusters(self) -> Any:
-        """One row for each category: name, kind, number of images, expected purity, doubt."""
+        """One row for each category: category, kind, images, expected_purity, doubt, and with which other category."""
         return _as_frame(cluster_table(self.run.predictions, self.run.doubts, self.run.expected is not None))
 
     @property
@@ -87,24 +87,44 @@ class Result:
         """Remarks on this run, such as how K was estimated or which images were skipped."""
         return list(self.run.about["notes"])
 
-    def predict(self, source: Source, *, device: str = "auto", progress: bool = True, **options: Any) -> Any:
+    def predict(
+        self,
+        source: Source,
+        *,
+        device: str = "auto",
+        checkpoint: str | Path | None = None,
+        neither: float = NEITHER_SHARE,
+        max_bad: float = MAX_BAD,
+        progress: bool = True,
+    ) -> Any:
         """Category and confidence of other images, by the trained model; the same columns as `predictions`.
 
-        For a run on given features `source` is an array of such features.
-
         Parameters:
-            options: neither, max_bad and checkpoint of `justright.result.predict`.
+            source: images, as for `discover`; for a run on given features an array of such features.
+            device: where the network runs; auto: the first one that works.
+            checkpoint: file or folder with the weights of the backbone, if it is not where the run found it.
+            neither: an image that fits worse than all but this share of the target's images fits no category; 0: never.
+            max_bad: largest share of images that may be unreadable; they are left out.
+            progress: show progress bars.
         """
         with showing_progress(progress):
             images = vector_set(source) if self.run.about["backbone"]["name"] == VECTORS else open_images(source)
-            predictions, _ = predict(self.path, images.without_labels(), device=device, **options)
+            predictions, _ = predict(
+                self.path,
+                images.without_labels(),
+                device=device,
+                checkpoint=checkpoint,
+                neither=neither,
+                max_bad=max_bad,
+            )
         return _as_frame(predictions.table().select(PREDICTION_COLUMNS))
 
     def report(self, out: str | Path | None = None) -> Path:
         """Write the report as one HTML page, by default `report.html` in the folder of the run; returns its path."""
         from justright.report.run_report import write_report
 
-        return write_report(self.run, optional_path(out) or self.path / "report.html")
+        path = self.path if out is None else Path(out)
+        return write_report(self.run, path / "report.html" if path.is_dir() else path)
 
     def review(self, *, host: str = "127.0.0.1", port: int = 0, reviewer: str = "") -> None:
         """Serve the page on which clusters are named and corrected, until it is interrupted; prints its address."""
@@ -161,7 +181,7 @@ def predict(
     *,
     device: str = "auto",
     checkpoint: str | Path | None = None,
-    neither: float = 0.01,
+    neither: float = NEITHER_SHARE,
     max_bad: float = MAX_BAD,
 ) -> tuple[Predictions, Any]:
     """Category and confidence of images by the model of a run, and the model.
@@ -189,13 +209,13 @@ def predict(
 
 
 def network_of(images: ImageSet, name: str, checkpoint: Path | None, device: str, img_size: int | None) -> Any:
-    """The backbone of this name, or the one for images whose features were given."""
+    """The backbone of this name, or the one for images whose features were given; a run keeps their length as size."""
     from justright.features.automatic import usable
     from justright.features.backbone import load_backbone
     from justright.features.vectors import VectorNetwork
 
     if name == VECTORS:
-        return VectorNetwork(vectors_of(images.take([0])).shape[1], usable(device))
+        return VectorNetwork(img_size or vectors_of(images.take([0])).shape[1], usable(device))
     return load_backbone(name, checkpoint, usable(device), img_size)
 
 

@@ -216,3 +216,10 @@ def test_restarts_are_tracked():
 def test_importing_does_not_import_torch():
     code = "import sys, justright.clustering, justright.estimation; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_fit_predict_returns_the_labels_of_fit():
+    x, _, labels = blobs(n_images=60, seed=1)
+    n_clusters = len(set(labels.tolist()) - {-1}) + 1
+    found = SemiSupKMeans(n_clusters, seed=0).fit_predict(x, labels)
+    assert found.tolist() == SemiSupKMeans(n_clusters, seed=0).fit(x, labels).labels_.tolist()

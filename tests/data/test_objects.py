@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from tests.conftest import picture
 from tests.data.drawn_files import file_of
 
@@ -77,6 +78,11 @@ def test_uint8_arrays_are_images_but_floats_are_not():
 def test_labels_without_targets_come_from_items():
     images = from_dataset([(picture(0), 4), (picture(1), 2)], "pairs")
     assert images.classes == {2: "2", 4: "4"}
+
+
+def test_labels_may_be_tensors():
+    pairs = [(picture(row), torch.tensor(label)) for row, label in enumerate([1, 0, 1])]
+    assert from_dataset(pairs, "pairs").labels.tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize("encode", [False, True])

@@ -364,3 +364,10 @@ def test_saved_truth_has_what_evaluation_needs(sealed, tmp_path):
     assert table["is_old"].to_pylist() == is_old.tolist()
     with pytest.raises(DataError, match="parquet"):
         truth.save(tmp_path / "truth.csv")
+
+
+def test_without_a_class_split_a_random_half_is_old():
+    images = glyph_set(4, ["hebrew"])
+    split, truth = gcd_split(images)
+    assert split.classes == random_half(images.classes)
+    assert len(split.labeled) + len(truth) == len(images)

@@ -4,7 +4,9 @@ import math
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -248,3 +250,20 @@ def test_names_of_groups_without_images_have_no_score():
     assert (names["all"], names["old"]) == (1.0, 1.0)
     assert np.isnan(names["new"])
     assert evaluate(y, y, np.array([True, True])).names == {}
+
+
+def test_names_lists_and_tensors_score_as_arrays_do():
+    y_true, y_pred, is_old = drawn(n=60)
+    scores = evaluate(y_true, y_pred, is_old)
+    arrays = y_true, y_pred, is_old
+    named = [f"class {each:02d}" for each in y_true], pd.Series(y_pred).map("cluster {:02d}".format), is_old.tolist()
+    for same in (named, [each.tolist() for each in arrays], map(torch.tensor, arrays)):
+        assert str(evaluate(*same)) == str(scores)
+
+
+def test_old_and_new_must_be_true_and_false():
+    y_true, y_pred, is_old = drawn(n=60)
+    with pytest.raises(DataError, match=r"is_old of shape \(60,\) and type int64"):
+        evaluate(y_true, y_pred, is_old.astype(int))
+    with pytest.raises(DataError, match=r"is_old of shape \(59,\) and type bool, 60 images"):
+        evaluate(y_true, y_pred, is_old[1:])

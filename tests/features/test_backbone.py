@@ -11,6 +11,7 @@ from tests.features.tiny_vits import MODELS, SMALL, tiny
 
 from justright.data.transforms import ImageRecipe
 from justright.discovery.learner import trainable_copy
+from justright.discovery.simgcd import SimGCD
 from justright.features.backbone import Backbone, load_backbone, random_backbone
 from justright.features.choices import POOLINGS
 from justright.features.guarded_timm import timm
@@ -115,3 +116,9 @@ def test_random_backbone_has_the_shapes_of_the_trained_one():
     known, random = load_backbone("glyph_vit"), random_backbone("glyph_vit")
     assert (random.dim, random.stored_shapes) == (known.dim, known.stored_shapes)
     assert random.tuned_state().keys() == known.tuned_state().keys()
+
+
+def test_repr_of_a_method_names_its_network():
+    backbone = load_backbone("glyph_vit")
+    assert repr(backbone) == "Backbone(glyph_vit: 128 numbers from 64 x 64 pixels, cpu)"
+    assert repr(SimGCD(5, backbone)).split() == f"SimGCD(backbone={backbone!r}, n_categories=5)".split()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 import torch
 
 import justright.losses
+from justright.losses.reduction import expect_views
+from justright.utils.errors import DataError
 
 DOCS = Path(__file__).parents[2] / "docs" / "research" / "methods.md"
 
@@ -24,6 +27,21 @@ def test_the_example_of_the_documents_runs():
     assert found["total"].isfinite()
     assert found["projections"].grad.isfinite().all()
     assert found["terms"]["sup_contrastive"].item() == found["pulled"].item()
+
+
+def test_without_weights_each_image_counts_once():
+    generator = torch.Generator().manual_seed(0)
+    rows, labels = torch.randn(2, 6, 4, generator=generator), torch.tensor([0, 0, 1, -1, 3, 3])
+    for loss in (justright.losses.WeightedSupConLoss(), justright.losses.WeightedCrossEntropy()):
+        assert loss(rows, labels) == loss(rows, labels, torch.ones(6))
+
+
+def test_projections_without_views_are_rejected():
+    with pytest.raises(DataError, match=r"shape \(6, 4\)\nExpected: views x images x dimensions"):
+        expect_views(torch.zeros(6, 4))
+    with pytest.raises(DataError, match=r"shape \(3, 6, 4\)\nExpected: 2 x images x dimensions"):
+        expect_views(torch.zeros(3, 6, 4), 2)
+    expect_views(torch.zeros(3, 6, 4))
 
 
 def test_every_loss_is_public_and_documented():

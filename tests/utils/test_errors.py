@@ -1,6 +1,12 @@
 from __future__ import annotations
 
-from justright.utils.errors import JustrightError
+import pytest
+
+from justright.discovery.methods import METHODS
+from justright.runs.request import checked_params
+from justright.runs.spec import RunSpec, config_of
+from justright.selection import BetaSelector
+from justright.utils.errors import JustrightError, did_you_mean
 
 
 def test_error_has_problem_expected_and_advice():
@@ -11,3 +17,16 @@ def test_error_has_problem_expected_and_advice():
 
 def test_empty_parts_have_no_line():
     assert str(JustrightError("three eyes")) == "three eyes"
+
+
+def test_the_closest_name_is_suggested_in_every_family():
+    settings, params = {"view": 4}, {"alfa": 1}
+    for meant, call in {
+        "simgcd": lambda: METHODS["simgc"],
+        "alpha": lambda: BetaSelector().set_params(**params),
+        "views": lambda: config_of(RunSpec(settings=settings)),
+        "threshold": lambda: checked_params("beta", {"treshold": 1}),
+    }.items():
+        with pytest.raises(JustrightError, match=rf"did you mean {meant}\?"):
+            call()
+    assert did_you_mean("nonsense", ["alpha", "beta"]) == ""

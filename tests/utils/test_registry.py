@@ -31,6 +31,10 @@ def test_member_given_as_text_is_imported_on_first_use(family):
     assert "colorsys" in sys.modules
 
 
+def test_repr_explains_the_members(family):
+    assert repr(family) == "Registry of each shape:\n  round: without corners\n  lazy: imported late"
+
+
 def test_unknown_name_error_lists_the_known_ones(family):
     with pytest.raises(JustrightError, match=r"shape 'square'\n.*one of round, lazy"):
         _ = family["square"]

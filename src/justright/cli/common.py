@@ -12,8 +12,8 @@ import click
 
 from justright.data.quarantine import MAX_BAD
 from justright.discovery.methods import METHODS
-from justright.runs.request import HELD_OUT, UNTRAINED
-from justright.runs.spec import AUTO, SCALES, RunSpec
+from justright.runs.options import option_help
+from justright.runs.spec import AUTO, SCALES
 from justright.utils.errors import JustrightError
 from justright.utils.files import expect_writable, parsed_json
 from justright.utils.parallel import ENGINES, Engine, import_ray
@@ -58,14 +58,10 @@ COUNT = click.IntRange(1)
 STORE = click.types.FuncParamType(place_of)  # features; a path would lose a slash of an address such as s3://bucket/x
 STORE.name = "folder or address"
 
-seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
-device_option = click.option(
-    "--device", default=AUTO, help="Where the network runs: cuda, cuda:1, mps, cpu; auto: the first one that works."
-)
-max_bad_option = click.option(
-    "--max-bad", type=SHARE, default=MAX_BAD, help="Largest share of images of a source that may be unreadable."
-)
-checkpoint_option = click.option("--checkpoint", type=PATH, help="File or folder with the weights of the backbone.")
+seed_option = click.option("--seed", default=0, help=option_help("seed"))
+device_option = click.option("--device", default=AUTO, help=option_help("device"))
+max_bad_option = click.option("--max-bad", type=SHARE, default=MAX_BAD, help=option_help("max_bad"))
+checkpoint_option = click.option("--checkpoint", type=PATH, help=option_help("checkpoint"))
 
 SOURCES = {  # what `open_images` takes, for the help of commands that open images
     "FOLDER": "a folder with one folder per class",
@@ -121,19 +117,12 @@ scale_option = click.option(
     "--scale",
     type=click.Choice([AUTO, *SCALES]),
     default=AUTO,
-    help="Settings of the method. paper: exactly as published, with new views at every step; full: the same with "
-    "stored views, which is faster; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
+    help=option_help("scale"),
 )
 TRAINING_OPTIONS = (
-    click.option(
-        "--method",
-        type=NameOf(METHODS, AUTO),
-        default=AUTO,
-        help=f"How categories are learned. auto: {RunSpec.method}. But {UNTRAINED}, which does not train, on features "
-        "that you give and with an EfficientNet-Lite, if neither a pool nor a setting of training is given.",
-    ),
+    click.option("--method", type=NameOf(METHODS, AUTO), default=AUTO, help=option_help("method")),
     scale_option,
-    click.option("--epochs", type=COUNT, help="Number of epochs; by default that of --scale."),
+    click.option("--epochs", type=COUNT, help=option_help("epochs")),
     click.option(
         "--set",
         "settings",
@@ -142,18 +131,9 @@ TRAINING_OPTIONS = (
         callback=lambda ctx, param, values: read_settings(values),
         help="Change any other setting; may be repeated. `justright settings METHOD` lists them.",
     ),
-    click.option(
-        "--minutes",
-        type=click.FloatRange(0, min_open=True),
-        help="Minutes that training may take, roughly; --seeds share them.",
-    ),
-    click.option(
-        "--held-out",
-        type=click.FloatRange(0, 0.9),
-        help="Share of the --labeled images that is kept out of training, to calibrate confidences on. "
-        f"[default: {HELD_OUT}; with --scale paper 0]",
-    ),
-    click.option("--seeds", "n_seeds", type=COUNT, default=1, help="Train with this many seeds, for one joint answer."),
+    click.option("--minutes", type=click.FloatRange(0, min_open=True), help=option_help("minutes")),
+    click.option("--held-out", type=click.FloatRange(0, 0.9), help=option_help("held_out")),
+    click.option("--seeds", "n_seeds", type=COUNT, default=1, help=option_help("n_seeds")),
 )
 
 

@@ -135,7 +135,9 @@ def _photo_runs(terminal: Terminal, out: Path, seed: int, device: str) -> dict[s
     command = f"justright demo --photos --out {shlex.quote(str(out))} --seed {seed}"
     for (name, run), selector in zip(runs.items(), ("own", "none"), strict=True):
         terminal.say(f"Learning from {name}.")
-        with use(message=lambda message: None):  # advice about settings and disk space, for users' own photos
+        with use(
+            command=command, message=lambda message: None
+        ):  # advice about settings and disk space, for users' own photos
             discover(
                 folder / "photos",
                 labeled=folder / "labeled",
@@ -148,7 +150,6 @@ def _photo_runs(terminal: Terminal, out: Path, seed: int, device: str) -> dict[s
                 device=device,
                 seed=seed,
                 settings=PHOTO_SETTINGS,
-                command=command,
             )
     return {name: RunFolder(run.path) for name, run in runs.items()}
 

@@ -31,9 +31,11 @@ from justright.discovery.training_data import WEIGHTINGS
 from justright.estimation import BEST, COUNTERS
 from justright.result import Result
 from justright.runs.cluster_table import NAME as CLUSTERS
+from justright.runs.options import option_help
 from justright.runs.problem import POOL_ROLES
 from justright.runs.source_checks import NAME as LEFT_OUT
 from justright.runs.spec import ANSWERS, AUTO, RunSpec
+from justright.utils.context import use
 from justright.utils.wording import count_text
 
 ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"
@@ -59,19 +61,11 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 )
 @click.option("--pool", multiple=True, metavar="SOURCE", help="Labeled images of other kinds; may be repeated.")
 @click.option("--target", required=True, metavar="SOURCE", help="The unlabeled images; labels it has are ignored.")
-@click.option("--max-per-class", type=COUNT, help="Use at most this many labeled images of each class.")
+@click.option("--max-per-class", type=COUNT, help=option_help("max_per_class"))
 @max_bad_option
-@click.option(
-    "--drop-copies",
-    is_flag=True,
-    help="Leave out labeled images that are in the target too, byte for byte, as benchmarks do.",
-)
-@click.option(
-    "--k",
-    metavar="NUMBER|FILE",
-    help="Number of categories in the target, if you know it, or the file that `justright estimate --out` wrote.",
-)
-@click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How to estimate --k, or to check it if given.")
+@click.option("--drop-copies", is_flag=True, help=option_help("drop_copies"))
+@click.option("--k", metavar="NUMBER|FILE", help=option_help("k"))
+@click.option("--counter", type=NameOf(COUNTERS), default=BEST, help=option_help("counter"))
 @training_options
 @seed_option
 @engine_option
@@ -82,46 +76,24 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     type=STORE,
     help="Features of these images and this backbone that `justright extract` wrote; may be repeated.",
 )
-@click.option("--img-size", type=click.IntRange(16), help="Scale images to this many pixels, not the backbone's own.")
-@click.option(
-    "--answer",
-    type=click.Choice(ANSWERS),
-    default=None,
-    help="joint: categories from the method together with clusters of its features; method: as its publication has "
-    "them, the default with --scale paper and --preset.",
-)
-@click.option("--truth", type=FILE, help="True labels of the target, read only after training, to compute scores.")
-@click.option("--target-has-labels", is_flag=True, help="Take the true labels from --target itself.")
-@click.option(
-    "--pool-role",
-    type=click.Choice(POOL_ROLES),
-    default=POOL_ROLES[0],
-    help="guide: no image is ever put into a class of the pool. rival: they compete for images, as in the paper.",
-)
-@click.option(
-    "--weights",
-    type=FILE,
-    help="Weights to learn with, in place of a selector: a file that `justright select --out` wrote, or your own table "
-    "with class_name and weight.",
-)
-@click.option("--select-labeled", is_flag=True, help="Select among --labeled too; if not given, all of it is used.")
-@click.option(
-    "--weighting",
-    type=click.Choice(WEIGHTINGS),
-    default=RunSpec.weighting,
-    help="What weights do. hard: all must be 0 or 1; soft: they scale the loss; resample: they set how often an image "
-    "is drawn; auto: hard if all are 0 or 1, else soft.",
-)
+@click.option("--img-size", type=click.IntRange(16), help=option_help("img_size"))
+@click.option("--answer", type=click.Choice(ANSWERS), help=option_help("answer"))
+@click.option("--truth", type=FILE, help=option_help("truth"))
+@click.option("--target-has-labels", is_flag=True, help=option_help("target_has_labels"))
+@click.option("--pool-role", type=click.Choice(POOL_ROLES), default=POOL_ROLES[0], help=option_help("pool_role"))
+@click.option("--weights", type=FILE, help=option_help("weights"))
+@click.option("--select-labeled", is_flag=True, help=option_help("select_labeled"))
+@click.option("--weighting", type=click.Choice(WEIGHTINGS), default=RunSpec.weighting, help=option_help("weighting"))
 @click.option(
     "--stability",
     "n_resamples",
     type=click.IntRange(0),
     default=RunSpec.n_resamples,
-    help="How often the selection is repeated on random samples of the images, to see which classes are always kept.",
+    help=option_help("n_resamples"),
 )
 @click.option("--out", type=OUT_FOLDER, required=True, help="Folder for everything the run writes.")
 @click.option("--no-report", is_flag=True, help="Do not write report.html.")
-@click.option("--tensorboard", is_flag=True, help="Also write the training curves for TensorBoard.")
+@click.option("--tensorboard", is_flag=True, help=option_help("tensorboard"))
 @with_terminal
 def discover(
     terminal: Terminal,
@@ -161,8 +133,8 @@ def discover(
       justright discover --labeled birds/ --target photos/ --out run --k k.json \\
           --features birds.features --features photos.features
     """
-    command = shlex.join(["justright", *sys.argv[1:]])
-    result = api.discover(target, list(labeled), list(pool), out, command=command, **options)
+    with use(command=shlex.join(["justright", *sys.argv[1:]])):
+        result = api.discover(target, list(labeled), list(pool), out, **options)
     if int(os.environ.get("RANK", "0")) == 0:  # of the processes that torchrun starts only one prints
         show_result(terminal, result, with_report=not no_report)
 

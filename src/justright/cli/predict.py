@@ -21,6 +21,7 @@ from justright.cli.common import (
 )
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.quarantine import printable
+from justright.discovery.predictions import NEITHER_SHARE
 from justright.utils.wording import first_names
 
 N_SHOWN = 3  # names of unreadable images that are printed
@@ -38,7 +39,7 @@ N_SHOWN = 3  # names of unreadable images that are printed
 @click.option(
     "--neither",
     type=click.FloatRange(0, 0.99),
-    default=0.01,
+    default=NEITHER_SHARE,
     help="An image is called neither if it fits as badly as the worst of the run's target images; this is their share.",
 )
 @max_bad_option

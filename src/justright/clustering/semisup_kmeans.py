@@ -87,6 +87,10 @@ class SemiSupKMeans(Estimator):
                 self.labels_, self.centroids_ = clusters.copy(), centroids + origin
         return self
 
+    def fit_predict(self, features: Any, labels: Any = None) -> Any:
+        """Cluster as `fit` does, and return `labels_`."""
+        return self.fit(features, labels).labels_
+
     def predict(self, features: Any) -> Any:
         """The cluster whose centroid is nearest to each feature."""
         features = check_features(features)

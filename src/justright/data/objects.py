@@ -147,7 +147,7 @@ def _labeled(reader: Reader, name: str, paths: Iterable[Any], labels: Any, names
     if labels is not None:
         columns["label"] = labels = list(labels)
         if not all(label is None or isinstance(label, str) for label in labels):
-            numbers = columns["label"] = [_whole_number(label, name, row) for row, label in enumerate(labels)]
+            numbers = columns["label"] = [whole_number(label, name, row) for row, label in enumerate(labels)]
             if names and max(numbers) >= len(names):
                 raise DataError(f"label {max(numbers)}, but {len(names)} class names", expected="a name for each label")
             if names:
@@ -155,8 +155,9 @@ def _labeled(reader: Reader, name: str, paths: Iterable[Any], labels: Any, names
     return images_of_table(arrow_table(columns, name), reader, name, name)
 
 
-def _whole_number(label: Any, name: str, row: int) -> int:
-    value = label.item() if hasattr(label, "item") and np.size(label) == 1 else label
+def whole_number(label: Any, name: str, row: int) -> int:
+    """A label as a number, -1 where it is unknown."""
+    value = label.item() if hasattr(label, "item") and np.size(np.asarray(label)) == 1 else label
     if value is None:
         return UNLABELED
     if not (isinstance(value, int | float) and value == value // 1 and UNLABELED <= value <= MAX_LABEL):

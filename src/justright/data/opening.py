@@ -37,7 +37,8 @@ def open_images(source: Any, name: str | None = None) -> ImageSet:
     Parameters:
         source: a folder, a zip, a CSV or Parquet file, or a data set of the catalog (`"cub:/data/cub"`, `"glyphs"`);
             a list of paths; a dict from class to paths or folders; a pandas DataFrame or Arrow table with a column
-            `path` and perhaps `label`, `class_name`, `id`, `split`; a torchvision-style data set or a list of images;
+            `path` and perhaps `label`, `class_name`, `id`, `split`; a torchvision-style data set, a list of images or
+            of pairs of path and label;
             a Hugging Face `datasets.Dataset`; an ImageSet. Relative paths start at the current folder.
         name: the name of the data set; by default that of the source.
     """

@@ -206,13 +206,18 @@ class Split:
         return () if self.classes is None else self.classes.old
 
 
-def gcd_split(images: ImageSet, classes: ClassSplit, labeled_share: float = 0.5, seed: int = 0) -> tuple[Split, Truth]:
+def gcd_split(
+    images: ImageSet, classes: ClassSplit | None = None, labeled_share: float = 0.5, seed: int = 0
+) -> tuple[Split, Truth]:
     """Split a data set by the GCD protocol.
+
+    Without `classes` old and new ones are those of publications, or a random half, see `published_split`.
 
     Labeled are int(share * n) of the n images of old classes, drawn from all of them together (not per class) by
     numpy's legacy generator; all other images are unlabeled. With the official train images in their official order
     and seed 0 this is the split of the published results. Both parts keep the order of `images`.
     """
+    classes = published_split(images)[0] if classes is None else classes
     if missing := sorted(set(classes.old + classes.new) - set(images.classes)):
         problem = f"the split names {len(missing)} classes that {images!r} lacks, such as {missing[:3]}"
         raise DataError(problem, advice="check that the split belongs to this data set")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +13,10 @@ from PIL import Image
 
 from justright.data.image_set import ImageSet
 from justright.data.manifest import arrow_table, images_of_table
+from justright.data.objects import whole_number
 from justright.data.readers import Reader
 from justright.utils.errors import BadImageError, BadKind, DataError
-from justright.utils.types import Array
+from justright.utils.types import UNLABELED, Array
 from justright.utils.validation import check_features
 
 PICTURE_SIDE = 256  # pixels of the longer side of a picture that is kept with a run
@@ -62,11 +64,22 @@ def vector_set(vectors: Any, labels: Any = None, name: str = "vectors") -> Image
     rows = checked_vectors(vectors, name)
     columns: dict[str, Any] = {"path": [str(row) for row in range(len(rows))]}
     if labels is not None:
-        plain = labels.tolist() if hasattr(labels, "tolist") else labels
-        columns["class_name"] = [str(label) for label in plain]
-        if len(plain) != len(rows):
-            raise DataError(f"{len(plain):,} labels for {len(rows):,} rows of {name}", expected="one each")
+        columns["class_name"] = class_names(labels, name)
+        if (n := len(columns["class_name"])) != len(rows):
+            raise DataError(f"{n:,} labels for {len(rows):,} rows of {name}", expected="one each")
     return images_of_table(arrow_table(columns, name), VectorReader(rows, columns["path"]), name, name)
+
+
+def class_names(labels: Any, name: str) -> list[str | None]:
+    """The name of the class of each row: text as it is, whole numbers as text, None where the label is unknown."""
+    names: list[str | None] = []
+    for row, label in enumerate(labels.tolist() if hasattr(labels, "tolist") else labels):
+        if isinstance(label, str):
+            names.append(str(label) or None)
+        else:
+            number = whole_number(label, name, row)
+            names.append(None if number == UNLABELED else str(number))
+    return names
 
 
 def with_vectors(images: ImageSet, vectors: Any) -> ImageSet:
@@ -85,6 +98,12 @@ def with_vectors(images: ImageSet, vectors: Any) -> ImageSet:
 
 def checked_vectors(vectors: Any, name: str) -> Vectors:
     """A two-dimensional array of finite float32 numbers, from an array, a tensor or a nested list."""
+    if isinstance(vectors, str | os.PathLike):
+        raise DataError(
+            f"{name} is the path {os.fspath(vectors)}",
+            expected="an array of numbers, images x dimensions",
+            advice="numpy.load(path)",
+        )
     rows = np.ascontiguousarray(check_features(vectors, name), dtype=np.float32)
     return check_features(rows, name)  # large numbers may be infinite in float32
 

@@ -29,7 +29,7 @@ from justright.discovery.learner import N_FRESH, FeatureViews, FitInputs, Guide,
 from justright.discovery.loop import Training
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.model_files import read_model, write_model
-from justright.discovery.predictions import UNCALIBRATED, Category, Predictions, category_names
+from justright.discovery.predictions import NEITHER_SHARE, UNCALIBRATED, Category, Predictions, category_names
 from justright.discovery.processes import Processes, torch_threads
 from justright.discovery.training_data import TrainingData, Weighting
 from justright.features.backbone import Backbone
@@ -224,7 +224,7 @@ class Discovery(BaseEstimator, ABC):
         self,
         images: ImageSet,
         *,
-        neither: float = 0.01,
+        neither: float = NEITHER_SHARE,
         max_bad: float = MAX_BAD,
         given: Mapping[str, str] | None = None,
     ) -> Predictions:

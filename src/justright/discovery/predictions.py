@@ -30,6 +30,7 @@ KINDS: tuple[str, ...] = get_args(CategoryKind)
 
 CSV_COLUMNS = ("path", "category", "kind", "confidence", "source")  # the columns of a CSV
 NEITHER = "neither"  # the kind of an image that looks like none of the categories
+NEITHER_SHARE = 0.01  # share of the target's images that would fit no category
 UNCALIBRATED = "nothing: no labeled images were used"  # `calibrated_on` without labeled images
 SOURCES = ("predicted", "given")  # where a category comes from: the method, or a person who labeled the image
 

@@ -36,7 +36,7 @@ class CategoryCounter(Estimator, ABC):
     normalize: bool = setting(True, "scale every feature to length 1 first", YES_OR_NO)
     seed: int = setting(0, "same seed, same result", WHOLE)
 
-    def fit(self: Fitted, features: Any, labels: Any, pool: PoolArrays | None = None) -> Fitted:
+    def fit(self: Fitted, features: Any, labels: Any = None, pool: PoolArrays | None = None) -> Fitted:
         """Estimate K from features (images x dim) and labels (images), -1 for an unlabeled image.
 
         If no image is labeled, labels may be None, and a `pool` of other kinds shows how wide classes are. Its classes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -13,21 +14,23 @@ from justright.evaluation.scores import LEVEL, PROTOCOLS, Protocol, Scores
 from justright.utils.errors import DataError
 from justright.utils.file_rows import ArrayLike
 from justright.utils.types import UNLABELED, Array, Labels, Mask
-from justright.utils.validation import check_labels, check_level
+from justright.utils.validation import check_categories, check_level, to_numpy
 
 
 def evaluate(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    is_old: ArrayLike,
+    y_true: Any,
+    y_pred: Any,
+    is_old: Any,
     *,
-    has_kept_labels: ArrayLike | None = None,
-    called: ArrayLike | None = None,
+    has_kept_labels: Any = None,
+    called: Any = None,
     protocol: Protocol = "v2",
     with_intervals: bool = True,
     level: float = LEVEL,
 ) -> Scores:
     """Score the clusters `y_pred` against the classes `y_true`, one entry per image of the target.
+
+    Classes and clusters are whole numbers or names: arrays, tensors, lists or columns of a table.
 
     With P, the one-to-one map from clusters to classes that is right for most images, the accuracy of a set S is
 
@@ -49,8 +52,8 @@ def evaluate(
     if protocol not in PROTOCOLS:
         raise DataError(f"protocol {protocol!r}", expected=f"one of {', '.join(PROTOCOLS)}")
     check_level(level)
-    y_true = check_labels(y_true, what="classes")
-    y_pred = check_labels(y_pred, len(y_true), "clusters")
+    y_true = check_categories(y_true, what="classes")
+    y_pred = check_categories(y_pred, len(y_true), "clusters")
     is_old = _one_per_image(is_old, len(y_true), "is_old", np.bool_)
     counts = Counts.of(y_true, y_pred)
     classes, n_images = counts.classes, counts.per_class()
@@ -87,8 +90,8 @@ def evaluate(
     )
 
 
-def _one_per_image(values: ArrayLike, n_images: int, name: str, kind: type) -> Array:
-    array = np.asarray(values)
+def _one_per_image(values: Any, n_images: int, name: str, kind: type) -> Array:
+    array = to_numpy(values)
     if array.shape != (n_images,) or not np.issubdtype(array.dtype, kind):
         expected = f"{'True or False' if kind is np.bool_ else 'a class'} for each image"
         raise DataError(f"{name} of shape {array.shape} and type {array.dtype}, {n_images} images", expected=expected)

@@ -59,6 +59,11 @@ class Backbone(nn.Module):
         self.stored_shapes = tuple(tuple(part.shape[1:]) for part in stored)
         self.dim: int = self.suffix(stored).shape[-1]
 
+    def __repr__(self) -> str:
+        """In one line; `model` shows every layer."""
+        size = self.recipe.resolution
+        return f"{type(self).__name__}({self.name}: {self.dim} numbers from {size} x {size} pixels, {self.device})"
+
     @property
     def device(self) -> torch.device:
         """Where the parameters are."""

@@ -44,6 +44,9 @@ class VectorNetwork(Backbone):
         self.cut = Cut(self.model)
         self.stored_names, self.stored_shapes = self.cut.names, ((dim,),)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.dim} numbers)"
+
     @property
     def device(self) -> torch.device:
         """Where heads are trained."""

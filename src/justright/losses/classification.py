@@ -43,12 +43,12 @@ class WeightedCrossEntropy(nn.Module):
         super().__init__()
         self.temperature_student = temperature_student
 
-    def forward(self, logits: Logits, labels: Labels, weight: Weights) -> Scalar:
-        """The weighted mean over all views of the labeled images; 0 if there are none.
+    def forward(self, logits: Logits, labels: Labels, weight: Weights | None = None) -> Scalar:
+        """The weighted mean over all views of the labeled images; 0 if there are none. Without weights each is 1.
 
         An image of weight 0 counts among them and adds nothing, so its class need not have a prototype.
         """
-        classes = labels.where((labels == UNLABELED) | (weight > 0), 0)
+        classes = labels if weight is None else labels.where((labels == UNLABELED) | (weight > 0), 0)
         return labeled_mean(self.per_image(logits, classes), labels, weight)
 
     def per_image(self, logits: Logits, labels: Labels) -> Float[Tensor, "views batch"]:

@@ -9,7 +9,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from justright.losses.reduction import Labels, LossParts, Projections, Scalar, Weights, at_least_float32, labeled_mean
+from justright.losses.reduction import (
+    Labels,
+    LossParts,
+    Projections,
+    Scalar,
+    Weights,
+    at_least_float32,
+    expect_views,
+    labeled_mean,
+)
 from justright.utils.settings import POSITIVE, SHARE, check_ranges, setting
 from justright.utils.types import UNLABELED
 
@@ -50,8 +59,9 @@ class SelfContrastiveLoss(nn.Module):
         super().__init__()
         self.temperature_unsup = temperature_unsup
 
-    def forward(self, projections: Float[Tensor, "2 batch dim"]) -> Scalar:
+    def forward(self, projections: Projections) -> Scalar:
         """The mean over both views of all images."""
+        expect_views(projections, 2)
         n_images = projections.shape[1]
         logits = pair_logits(projections.flatten(0, 1), self.temperature_unsup)  # (2 * batch, 2 * batch)
         other_view = torch.arange(2 * n_images, device=logits.device).roll(n_images)
@@ -73,8 +83,11 @@ class WeightedSupConLoss(nn.Module):
         super().__init__()
         self.temperature_sup = temperature_sup
 
-    def forward(self, projections: Float[Tensor, "views batch dim"], labels: Labels, weight: Weights) -> Scalar:
-        """The weighted mean over all views of the labeled images; 0 if there are none."""
+    def forward(
+        self, projections: Float[Tensor, "views batch dim"], labels: Labels, weight: Weights | None = None
+    ) -> Scalar:
+        """The weighted mean over all views of the labeled images; 0 if there are none. Without weights each is 1."""
+        expect_views(projections)
         return labeled_mean(self.per_image(projections, labels), labels, weight)
 
     def per_image(self, projections: Float[Tensor, "views batch dim"], labels: Labels) -> Float[Tensor, "views batch"]:

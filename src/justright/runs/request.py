@@ -17,7 +17,7 @@ from justright.runs.given_weights import GIVEN
 from justright.runs.spec import AUTO, RunSpec
 from justright.selection import DEFAULT_SELECTOR, SELECTORS, BetaSelector
 from justright.utils.context import notify
-from justright.utils.errors import DataError, JustrightError, MissingDataError
+from justright.utils.errors import DataError, JustrightError, MissingDataError, did_you_mean
 from justright.utils.files import parsed_json
 
 PRESETS = {
@@ -93,9 +93,12 @@ def checked_params(selector: str, params: Mapping[str, Any], preset: str | None 
     known = _fields(selector) if selector != AUTO else {}
     for name in params.keys() - {"n_clusters", *known}:
         owners = [each for each in SELECTORS if name in _fields(each)]
+        if not owners and selector != AUTO:
+            problem, expected = f"{selector} has no parameter {name!r}", f"one of {', '.join(known)}"
+            raise JustrightError(problem, expected=expected, advice=did_you_mean(name, known))
         is_on = bool(owners) and _fields(owners[0])[name].default is True  # the option turns it off
         option = f"--{'no-' if is_on else ''}{name.replace('_', '-')}"
-        expected = f"{option} belongs to {' and '.join(owners)}" if owners else f"one of {', '.join(known)}"
+        expected = f"{option} belongs to {' and '.join(owners)}"
         if selector == AUTO:
             expected = "no parameters of selectors: auto chooses among their defaults"
         raise JustrightError(

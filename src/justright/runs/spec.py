@@ -13,7 +13,7 @@ from justright.discovery.methods import METHODS, is_trained
 from justright.estimation import BEST
 from justright.runs.problem import PoolRole
 from justright.selection import DEFAULT_SELECTOR
-from justright.utils.errors import JustrightError, MissingDataError
+from justright.utils.errors import JustrightError, MissingDataError, did_you_mean
 from justright.utils.hashing import hash_file
 from justright.utils.remote import Place
 from justright.utils.settings import flat
@@ -94,7 +94,7 @@ def config_of(spec: RunSpec) -> Any:
         raise JustrightError(
             f"{spec.method} has no setting {name!r}",
             expected=f"one of {', '.join(sorted(known))}",
-            advice=f"`justright settings {spec.method}` explains them",
+            advice=did_you_mean(name, known) or f"`justright settings {spec.method}` explains them",
         )
     made = config.with_settings(spec.settings)
     idle = made.without_effect()

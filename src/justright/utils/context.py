@@ -29,6 +29,7 @@ class Context:
     engine: Any = None  # where features, views and weights are computed; None: threads of this process
     tensorboard: bool = False  # whether trainings also write their curves for TensorBoard
     cache: Path | None = None  # folder of the cache, in place of JUSTRIGHT_HOME
+    command: str = ""  # the command line that made this call, for run.json; empty in Python
 
 
 _current: ContextVar[Context] = ContextVar("context", default=Context())  # noqa: B039  # it is frozen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from enum import StrEnum
 
 
@@ -14,6 +16,12 @@ class JustrightError(Exception):
         self.advice = advice
         lines = (problem, expected and f"Expected: {expected}", advice and f"Try: {advice}")
         super().__init__("\n".join(filter(None, lines)))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question with the known name that is closest to an unknown one; empty if none is close."""
+    close = get_close_matches(name, [*known], 1)
+    return f"did you mean {close[0]}?" if close else ""
 
 
 class DataError(JustrightError):

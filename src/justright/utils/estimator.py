@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from justright.utils.errors import JustrightError
+from justright.utils.errors import JustrightError, did_you_mean
 
 E = TypeVar("E", bound="Estimator")
 
@@ -27,7 +27,9 @@ class Estimator:
         for name, value in params.items():
             if name not in names:
                 raise JustrightError(
-                    f"{type(self).__name__} has no parameter {name!r}", expected=f"one of {', '.join(names)}"
+                    f"{type(self).__name__} has no parameter {name!r}",
+                    expected=f"one of {', '.join(names)}",
+                    advice=did_you_mean(name, names),
                 )
             setattr(self, name, value)
         return self

@@ -6,7 +6,7 @@ from collections import UserDict
 from pkgutil import resolve_name
 from typing import Any, TypeVar
 
-from justright.utils.errors import JustrightError
+from justright.utils.errors import JustrightError, did_you_mean
 
 T = TypeVar("T")
 
@@ -39,9 +39,14 @@ class Registry(UserDict[str, T]):
         """The line about a member in help texts; the member is not imported for it."""
         return self._descriptions[name]
 
+    def __repr__(self) -> str:
+        """The names and what each is, a line each."""
+        return "\n".join([f"Registry of each {self.family}:", *(f"  {name}: {self.about(name)}" for name in self)])
+
     def __getitem__(self, name: str) -> T:
         if name not in self:
-            raise JustrightError(f"{self.family} {name!r}", expected=f"one of {', '.join(self)}")
+            expected, advice = f"one of {', '.join(self)}", did_you_mean(str(name), self)
+            raise JustrightError(f"{self.family} {name!r}", expected=expected, advice=advice)
         member = self.data[name]
         if isinstance(member, str):
             member = self.data[name] = resolve_name(member)

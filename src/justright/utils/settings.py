@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
+from textwrap import shorten
 from typing import Any
 
 from justright.utils.errors import JustrightError
@@ -47,6 +48,8 @@ def number(allows: Callable[[Any], bool], expected: str) -> Range:
 MOST = 2**31 - 1
 """No count is larger: beyond it numbers do not fit where libraries keep them."""
 
+MOST_SHOWN = 100  # characters of a value in an error
+
 ANYTHING = Range(lambda value: True, "anything")
 YES_OR_NO = Range(lambda value: isinstance(value, bool), "True or False")
 WHOLE = Range(lambda value: is_whole_number(value, Integral), "a whole number")
@@ -67,14 +70,18 @@ def setting(default: Any, about: str = "", allowed: Range = ANYTHING) -> Any:
 
 def check_ranges(config: Any, error: type[JustrightError] = JustrightError) -> None:
     """Raise for the first setting of a dataclass that is out of its range."""
-    for entry in fields(config):
-        allowed, value = entry.metadata.get("allowed", ANYTHING), getattr(config, entry.name)
-        try:
-            is_fine = allowed.allows(value)
-        except (TypeError, ValueError, LookupError, AttributeError):  # text or a list instead of a number
-            is_fine = False
-        if not is_fine:
-            raise error(f"{entry.name} is {value!r}", expected=allowed.expected)
+    for each in fields(config):
+        check_range(each.name, getattr(config, each.name), each.metadata.get("allowed", ANYTHING), error)
+
+
+def check_range(name: str, value: Any, allowed: Range, error: type[JustrightError] = JustrightError) -> None:
+    """Raise if a value is out of its range."""
+    try:
+        is_fine = allowed.allows(value)
+    except (TypeError, ValueError, LookupError, AttributeError):  # text or a list instead of a number
+        is_fine = False
+    if not is_fine:
+        raise error(f"{name} is {shorten(repr(value), MOST_SHOWN)}", expected=allowed.expected)
 
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:

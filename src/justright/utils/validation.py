@@ -82,6 +82,14 @@ def check_labels(
     return array.astype(np.int64, copy=False)
 
 
+def check_categories(values: Any, n_images: int | None = None, what: str = "labels") -> Int[Array, " images"]:
+    """Return classes or clusters as int64, one per image; names are numbered in alphabetical order."""
+    array = to_numpy(values)
+    if array.ndim == 1 and len(array) and all(isinstance(each, str) for each in array):
+        array = np.unique(array.astype(str), return_inverse=True)[1]
+    return check_labels(array, n_images, what)
+
+
 def check_level(level: float) -> float:
     """Return the level of an interval, a share between 0 and 1."""
     if not 0 < level < 1:
