@@ -140,7 +140,7 @@ def test_every_action_is_named_and_documented(name):
 
 
 @pytest.mark.parametrize("name", ["split", "redo"])
-def test_page_actions_that_resolve_to_others_cannot_be_logged(opened, name):
+def test_resolved_actions_cannot_be_logged_unresolved(opened, name):
     action = {"do": name} | ({"cluster": 0, "n_parts": 2} if name == "split" else {})
     line = LogLine(seq=1, at="2026-01-01T00:00:00Z", by="anna", id="0" * 16, action=action)
     with pytest.raises(ConflictError, match=f"{name} cannot be logged"):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.review.actions import cluster_again
+from justright.review.actions import split_rows
 from justright.review.state import REJECTED, ConflictError, Opinion
 from justright.utils.errors import DegenerateError
 
@@ -19,15 +19,15 @@ def two_heaps():
 
 
 def test_split_separates_two_groups():
-    assert cluster_again(ROWS, two_heaps(), 2, seed=0) == [list(range(100, 110))]
+    assert split_rows(ROWS, two_heaps(), 2, seed=0) == [list(range(100, 110))]
 
 
 def test_same_seed_same_parts():
-    assert cluster_again(ROWS, two_heaps(), 5, seed=1) == cluster_again(ROWS, two_heaps(), 5, seed=1)
+    assert split_rows(ROWS, two_heaps(), 5, seed=1) == split_rows(ROWS, two_heaps(), 5, seed=1)
 
 
 def test_split_parts_are_disjoint_and_keep_the_largest():
-    parts = cluster_again(ROWS, two_heaps(), 4, seed=0)
+    parts = split_rows(ROWS, two_heaps(), 4, seed=0)
     gone = [row for part in parts for row in part]
     assert len(set(gone)) == len(gone)
     assert len(ROWS) - len(gone) >= max(map(len, parts))
@@ -35,9 +35,9 @@ def test_split_parts_are_disjoint_and_keep_the_largest():
 
 def test_equal_features_or_too_few_images_are_refused():
     with pytest.raises(DegenerateError):
-        cluster_again(ROWS, np.ones((200, 4), dtype=np.float32), 2, seed=0)
+        split_rows(ROWS, np.ones((200, 4), dtype=np.float32), 2, seed=0)
     with pytest.raises(DegenerateError, match="2 images cannot make 3"):
-        cluster_again(ROWS[:2], two_heaps(), 3, seed=0)
+        split_rows(ROWS[:2], two_heaps(), 3, seed=0)
 
 
 def test_keep_confirms_the_name_of_named_clusters_only(opened, say):

@@ -7,7 +7,7 @@ from justright.review.cluster_lists import corrections_per_click
 from justright.review.state import REJECTED
 
 
-def test_clusters_come_by_corrections_per_click_by_size_or_by_name(opened):
+def test_order_of_clusters(opened):
     pays = corrections_per_click(1 - opened.lists.confidence, opened.state.group, opened.state.n_groups)
     ordered = [pays[c] for c in opened.lists.clusters()]
     assert ordered == sorted(ordered, reverse=True)
@@ -17,7 +17,7 @@ def test_clusters_come_by_corrections_per_click_by_size_or_by_name(opened):
     assert names == sorted(names)
 
 
-def test_clusters_that_were_judged_come_last_until_that_is_disputed(opened, say):
+def test_judged_clusters_come_last_unless_disputed(opened, say):
     before = opened.lists.clusters()
     say(opened, "keep", cluster=before[0])
     say(opened, "discard", cluster=before[1])
@@ -40,7 +40,7 @@ def test_moved_images_count_as_certain(opened, say):
     assert opened.lists.images(home, "uncertain")[0] == unlike
 
 
-def test_a_summary_counts_images_and_averages_their_confidence(opened):
+def test_summary_of_a_cluster(opened):
     for cluster in opened.lists.clusters():
         rows = [row for row in range(len(opened.state.group)) if opened.state.group[row] == cluster]
         summary = opened.lists.summary(cluster)

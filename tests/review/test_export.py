@@ -57,7 +57,7 @@ def test_tables_are_written_and_read_back(reviewed, tmp_path, form):
     ]
 
 
-def test_labeled_set_holds_kept_clusters_with_equal_names_as_one_class(reviewed):
+def test_kept_clusters_of_one_name_become_one_class(reviewed):
     images = labeled_set(reviewed, "again")
     state = reviewed.state
     rows = np.flatnonzero(np.isin(state.group, [14, 15, 16]))

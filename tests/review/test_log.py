@@ -236,7 +236,7 @@ def test_a_full_disk_leaves_the_review_as_it_was(opened, run, say, monkeypatch):
     assert [entry.line.action.cluster for entry in again.entries] == [0, 2]
 
 
-def test_threads_and_processes_that_write_at_once_lose_nothing(run, say):
+def test_concurrent_writers_lose_nothing(run, say):
     code = (
         "import sys; from pathlib import Path; from justright.runs.run_folder import RunFolder;"
         "from justright.review.actions import Keep; import secrets;"
@@ -280,7 +280,7 @@ assert findings(run).by_status["kept"] == 1
 """
 
 
-def test_a_system_without_fcntl_can_review_and_read_what_others_wrote(run, say):
+def test_review_works_without_fcntl(run, say):
     subprocess.run([sys.executable, "-c", WITHOUT_FCNTL, str(run.path)], check=True)
     opened = OpenReview(run)
     assert opened.state.status(0) == "kept"

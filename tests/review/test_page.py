@@ -231,7 +231,7 @@ def test_undo_restores_the_name_of_the_open_cluster(page):
     assert page.text_content("#name") == before
 
 
-def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
+def test_random_checks_estimate_the_accuracy(page, live):
     assert re.search(
         r"Not checked yet: about \d+ random checks give the accuracy within ±4 points", page.text_content("#accuracy")
     )
@@ -262,6 +262,18 @@ def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
     assert "anna and ben" in text
     assert "anna: right, ben: wrong" in text
     page.keyboard.press("Escape")
+
+
+def test_check_dialog_closes_with_a_message_if_no_image_arrives(page):
+    page.evaluate(
+        """() => {
+            const send = window.fetch;
+            window.fetch = (path) => path.startsWith("check") ? Promise.reject(new TypeError("lost")) : send(path);
+        }"""
+    )
+    page.click("[data-command=check]")
+    page.wait_for_selector("#notes .bad >> text=lost")
+    page.wait_for_selector("dialog", state="detached")
 
 
 def test_known_class_reject_keep_and_export_from_the_page(page, live):

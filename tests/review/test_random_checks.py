@@ -136,7 +136,7 @@ def test_confidences_forecast_the_number_of_checks(opened):
     assert accuracy_in_words(opened.state, confidence) == str(accuracy(opened.state, confidence))
 
 
-def test_images_that_were_labeled_before_the_run_are_not_checked(opened):
+def test_labeled_images_are_not_checked(opened):
     opened.state.is_given[:] = True
     opened.state.is_given[7] = False
     assert opened.next_check("anna") == 7

@@ -179,7 +179,7 @@ def check_pages_and_exports(opened: OpenReview, folder) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_random_actions_of_three_reviewers_agree_with_the_reference(opened, tmp_path, seed):
+def test_random_actions_agree_with_the_reference(opened, tmp_path, seed):
     rng = np.random.default_rng(seed)
     reference = reference_of(opened)
     n_refused = 0

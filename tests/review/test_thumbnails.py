@@ -31,7 +31,7 @@ def test_images_without_ids_have_copies_of_their_own(make_tree, tmp_path):
     assert thumbnails.get(0, 160) != thumbnails.get(1, 160)
 
 
-def test_a_damaged_image_is_an_error_and_an_empty_copy_is_made_again(make_tree, tmp_path):
+def test_damaged_image_is_an_error_and_an_empty_copy_is_replaced(make_tree, tmp_path):
     root = make_tree({"a": 2})
     images = open_images(root).with_ids()
     thumbnails = Thumbnails(images, tmp_path / "kept")

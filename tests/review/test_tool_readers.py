@@ -81,7 +81,7 @@ def test_datumaro_reads_and_writes_coco_and_cvat(opened, expected, tmp_path, to,
 
 
 @pytest.mark.parametrize("form", ["JSON", "JSON_MIN", "CSV"])
-def test_label_studio_accepts_the_tasks_and_its_exports_are_read(opened, expected, tmp_path, form):
+def test_label_studio_round_trip(opened, expected, tmp_path, form):
     reason = "label-studio-sdk wants an older numpy; install it elsewhere to run this"
     interface = pytest.importorskip("label_studio_sdk.label_interface", reason=reason)
     converter = pytest.importorskip("label_studio_sdk.converter", reason=reason)
@@ -108,7 +108,7 @@ def test_label_studio_accepts_the_tasks_and_its_exports_are_read(opened, expecte
     check_correction(opened, file, tasks[0]["data"]["path"], other)
 
 
-def test_fiftyone_reads_labels_and_confidences_and_its_export_is_read(opened, expected, tmp_path):
+def test_fiftyone_round_trip(opened, expected, tmp_path):
     fiftyone = pytest.importorskip("fiftyone", reason="fiftyone brings a database; install it to run this")
     export_to(opened, "fiftyone", tmp_path / "out")
     kind = fiftyone.types.FiftyOneImageClassificationDataset

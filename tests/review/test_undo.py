@@ -63,7 +63,7 @@ def test_numbers_of_undone_clusters_are_not_reused(opened, say):
     assert second == first + 1
 
 
-def test_a_new_cluster_that_others_moved_images_into_is_not_undone(opened, run, say):
+def test_new_cluster_in_use_cannot_be_undone(opened, run, say):
     rows = opened.state.rows_of(0).tolist()
     [new] = say(opened, "move", cluster=0, rows=rows[:1], to=None).made
     say(opened, "move", by="ben", cluster=0, rows=rows[1:2], to=new)

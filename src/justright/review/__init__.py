@@ -1,3 +1,3 @@
-"""What people say about the clusters of a run: the review page, its log and the labels it exports."""
+"""People correct the clusters of a run: the review page, its log and the labels that it exports."""
 
-from justright.review import random_checks, relabel  # register their actions
+from justright.review import random_checks, relabel  # these register their actions

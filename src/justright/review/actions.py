@@ -89,7 +89,7 @@ class Action(Strict):
         raise ConflictError(f"{self.do} cannot be logged")
 
     def clusters(self, state: ReviewState) -> set[int]:
-        """Clusters it concerns besides those whose images move; pages that show them are updated."""
+        """Clusters it affects besides those whose images move; pages that show them are updated."""
         return {self.cluster} if hasattr(self, "cluster") else set()
 
     def describe(self, state: ReviewState) -> str:
@@ -187,12 +187,12 @@ class SetName(Action, do="name", history="named {name}"):
     name: GivenName
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        return self._called(state, by, "discovered")
+        return self._named(state, by, "discovered")
 
-    def _called(self, state: ReviewState, by: str, kind: CategoryKind) -> Change:
+    def _named(self, state: ReviewState, by: str, kind: CategoryKind) -> Change:
         state.label_of(self.cluster)
-        named = edit(state.labels, self.cluster, Label(self.name, kind, True))
-        return Change(edits=(named, edit(state.opinions[self.cluster], by, Opinion("keep", self.name))))
+        label = edit(state.labels, self.cluster, Label(self.name, kind, True))
+        return Change(edits=(label, edit(state.opinions[self.cluster], by, Opinion("keep", self.name))))
 
 
 class SetKnown(SetName, do="known", history="known as {name}"):
@@ -201,7 +201,7 @@ class SetKnown(SetName, do="known", history="known as {name}"):
     def plan(self, state: ReviewState, by: str) -> Change:
         if self.name not in state.known_classes:
             raise ConflictError(f"{self.name!r} is not a class of the labeled images", advice="use name instead")
-        return self._called(state, by, "known")
+        return self._named(state, by, "known")
 
 
 class Merge(Action, do="merge", history="merged {cluster} into {into}"):
@@ -211,7 +211,8 @@ class Merge(Action, do="merge", history="merged {cluster} into {into}"):
     into: Cluster
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        state.label_of(self.cluster), state.label_of(self.into)
+        state.label_of(self.cluster)
+        state.label_of(self.into)
         if self.cluster == self.into:
             raise ConflictError("a cluster cannot be merged into itself")
         return Change((Moved(state.rows_of(self.cluster), self.cluster, self.into),))
@@ -226,7 +227,7 @@ class SplitCluster(Action, do="split"):
     def prepare(self, opened: OpenReview) -> Action:
         with opened.reading() as state:
             rows = state.rows_of(self.cluster)
-        return Part(cluster=self.cluster, parts=cluster_again(rows, opened.features, self.n_parts, opened.seed))
+        return Part(cluster=self.cluster, parts=split_rows(rows, opened.features, self.n_parts, opened.seed))
 
 
 class Part(Action, do="part", from_page=False):
@@ -237,11 +238,11 @@ class Part(Action, do="part", from_page=False):
 
     def plan(self, state: ReviewState, by: str) -> Change:
         state.label_of(self.cluster)
-        every = [row for part in self.parts for row in part]
-        if len(every) == len(state.rows_of(self.cluster)):
+        listed = [row for part in self.parts for row in part]
+        if len(listed) == len(state.rows_of(self.cluster)):
             raise ConflictError("a split must leave images in the cluster")
-        state.rows_in(self.cluster, every)
-        opinions = state.opinions[self.cluster]  # given before the split, so no longer valid
+        state.rows_in(self.cluster, listed)
+        opinions = state.opinions[self.cluster]  # about the cluster before the split
         numbered = list(enumerate(self.parts, start=state.n_groups))
         return Change(
             tuple(Moved(np.array(part), self.cluster, new) for new, part in numbered),
@@ -280,7 +281,7 @@ class Reject(Action, do="reject", history="rejected {rows} of {cluster}"):
         return Change((Moved(state.rows_in(self.cluster, self.rows), self.cluster, REJECTED),))
 
 
-def cluster_again(
+def split_rows(
     rows: Int[Array, " rows"], features: Float[Array, "images dim"] | None, n_parts: int, seed: int
 ) -> list[list[int]]:
     """Run k-means on the features of these images; returns all parts but the largest, which stays."""

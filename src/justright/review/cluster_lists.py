@@ -25,21 +25,21 @@ def corrections_per_click(
 ) -> Float[Array, " clusters"]:
     """Expected corrections per click of each cluster, 0 for one without images.
 
-    Keys count as clicks. Going to an image takes one, selecting a wrong one another, N_CLICKS act on those selected.
-    With e the doubt of the images of a cluster, 1 - confidence, in descending order, looking at the first m of n brings
-    sum_{i <= m} e_i corrections. An action on all images, such as a merge, corrects the wrong ones and makes the right
-    ones wrong.
+    Keys count as clicks. One click goes to an image, one more selects a wrong one, and N_CLICKS act on the selection.
+    e is the doubt of the images of a cluster, 1 - confidence, in descending order. Looking at the first m of n images
+    brings sum_{i <= m} e_i corrections. An action on all images, such as a merge, corrects the wrong ones and makes the
+    right ones wrong.
 
         max( max_m  sum_{i <= m} e_i / (N_CLICKS + m + sum_{i <= m} e_i),  sum_{i <= n} (e_i - (1 - e_i)) / N_CLICKS )
     """
     order = np.lexsort((-doubt, cluster))
-    e, home = doubt[order].astype(np.float64), cluster[order]
-    start = np.searchsorted(home, np.arange(n_clusters))
+    e, own = doubt[order].astype(np.float64), cluster[order]
+    start = np.searchsorted(own, np.arange(n_clusters))
     total = np.concatenate([[0.0], np.cumsum(e)])
-    sums = total[1:] - total[start[home]]
-    m = np.arange(len(e)) - start[home] + 1
+    sums = total[1:] - total[start[own]]
+    m = np.arange(len(e)) - start[own] + 1
     payoff = np.zeros(n_clusters)
-    np.maximum.at(payoff, home, sums / (N_CLICKS + m + sums))
+    np.maximum.at(payoff, own, sums / (N_CLICKS + m + sums))
     n_images = np.bincount(cluster, minlength=n_clusters)
     whole = 2 * np.bincount(cluster, doubt, minlength=n_clusters) - n_images
     return np.maximum(payoff, whole / N_CLICKS)
@@ -57,7 +57,7 @@ class ClusterLists:
         # an image unlike all categories is the least certain
         self.confidence = np.where(predictions.is_neither, 0.0, predictions.confidence).astype(np.float32)
         self.predictions = predictions
-        # the last argument is the number of the last action (on the cluster), which invalidates an entry
+        # the last argument, the number of the last action (on the cluster), makes an older entry invalid
         self._cached_sizes = lru_cache(1)(self._sizes)
         self._cached_center = lru_cache(None)(self._center)
 
@@ -147,7 +147,7 @@ class ClusterLists:
         return payoff
 
     def _similarity(self, rows: Int[Array, " rows"]) -> tuple[Float[Array, " rows"], Float[Array, " dim"]]:
-        """Similarity of each image to the centroid of them all, and that; confidence where there are no features."""
+        """Similarity of each image to the centroid of all, and the centroid; without features the confidence."""
         if self.features is None or not len(rows):
             return self.confidence[rows], np.zeros(0)
         x = unit_rows(self.features[rows])

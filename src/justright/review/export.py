@@ -68,7 +68,7 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
     """
     table = label_table(opened)
     rows = np.flatnonzero(np.isin(table["status"].to_pylist(), ["kept", "open"] if is_all else ["kept"]))
-    chosen = _bare(opened.run.target.take(rows))
+    chosen = _plain_columns(opened.run.target.take(rows))
     chosen = chosen.replaced({"split": column("split", [REVIEWED] * len(rows), len(rows))})
     names: list[str] = table["class_name"].take(pa.array(rows)).to_pylist()
     if not names:
@@ -80,7 +80,7 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
         of_pool = pool.of_classes(label for label, name in pool.classes.items() if name in known)
         of_pool = of_pool.take(np.flatnonzero(~_is_judged(of_pool, opened.run.target, table, rows)))
         names += of_pool.table["class_name"].to_pylist()
-        chosen = ImageSet.concat([chosen, _bare(of_pool)])
+        chosen = ImageSet.concat([chosen, _plain_columns(of_pool)])
     return with_classes(chosen.named(dataset), names)
 
 
@@ -132,15 +132,15 @@ def refuse_changed(images: ImageSet) -> None:
 def _is_judged(
     labeled: ImageSet, target: ImageSet, table: pa.Table, rows: Int[Array, " rows"]
 ) -> Bool[Array, " labeled"]:
-    """Labeled images that are also images of the target, and are exported as such or have another class now."""
-    contents, own = target.table[CONTENT], labeled.table[CONTENT]
-    now = dict(zip(contents.to_pylist(), table["class_name"].to_pylist(), strict=True))
+    """Which labeled images are also target images that are exported, or that have another class now."""
+    contents = target.table[CONTENT]
+    class_now = dict(zip(contents.to_pylist(), table["class_name"].to_pylist(), strict=True))
     exported = set(contents.take(pa.array(rows)).to_pylist())
-    before = zip(own.to_pylist(), labeled.table["class_name"].to_pylist(), strict=True)
-    return np.array([each in exported or now.get(each, name) != name for each, name in before], dtype=bool)
+    before = zip(labeled.table[CONTENT].to_pylist(), labeled.table["class_name"].to_pylist(), strict=True)
+    return np.array([each in exported or class_now.get(each, name) != name for each, name in before], dtype=bool)
 
 
-def _bare(images: ImageSet) -> ImageSet:
+def _plain_columns(images: ImageSet) -> ImageSet:
     return ImageSet(images.table.select([*COLUMNS, CONTENT]), images.readers)
 
 
@@ -155,7 +155,7 @@ def write_class_folders(images: ImageSet, root: Path, *, is_copy: bool = False) 
 
 @contextmanager
 def new_folder(root: Path) -> Iterator[Path]:
-    """Fill the folder this yields; on leaving without an error it becomes `root`, which must be new or empty."""
+    """Yield a temporary folder. Without an error it becomes `root`, which must be new or empty."""
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise DataError(f"{root} is not empty", expected="a new or empty folder", advice="choose another name")
     root.parent.mkdir(parents=True, exist_ok=True)

@@ -58,7 +58,7 @@ class Review:
 
 def findings(run: RunFolder) -> Review | None:
     """Summarize the review of a run; None if there are no actions. DataError if its log is damaged or does not fit."""
-    if not any((run.path / "review" / name).exists() for name in ("log.jsonl", "saved.json")):  # a log may be lost
+    if not any((run.path / "review" / name).exists() for name in ("log.jsonl", "saved.json")):
         return None
     opened = OpenReview(run)
     with opened.reading() as state:
@@ -105,15 +105,15 @@ def _clusters(state: ReviewState, predictions: Predictions) -> dict[int, Reviewe
 def _elsewhere(state: ReviewState, predictions: Predictions) -> defaultdict[int, list[tuple[int, int]]]:
     """For each predicted cluster, the other groups its images are in now, and how many."""
     has_left = state.group != predictions.cluster
-    ways = Counter(zip(predictions.cluster[has_left].tolist(), state.group[has_left].tolist(), strict=True))
+    moves = Counter(zip(predictions.cluster[has_left].tolist(), state.group[has_left].tolist(), strict=True))
     elsewhere: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for (home, to), n in sorted(ways.items(), key=lambda way: (-way[1], way[0])):
-        elsewhere[home].append((to, n))
+    for (cluster, to), n in sorted(moves.items(), key=lambda item: (-item[1], item[0])):
+        elsewhere[cluster].append((to, n))
     return elsewhere
 
 
 def agreement(state: ReviewState) -> list[dict[str, Any]]:
-    """For each pair of reviewers who judged the same things: how many, how many alike, and kappa."""
+    """For each pair of reviewers who judged the same things: number judged by both, number of equal answers, kappa."""
     pairs = []
     for what, things in _answers(state).items():
         for one, other in combinations(sorted({who for answers in things.values() for who in answers}), 2):
@@ -138,7 +138,7 @@ def cohen_kappa(both: list[tuple[str, str]]) -> float | None:
 
 
 def disputes(state: ReviewState) -> list[dict[str, Any]]:
-    """What reviewers judge differently, with all answers: clusters first, then images."""
+    """Clusters and images that reviewers judge differently, with all answers; clusters first."""
     disputed = []
     for what, things in _answers(state).items():
         for thing, answers in things.items():

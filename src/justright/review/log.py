@@ -117,11 +117,14 @@ class Log:
 
     def append(self, line: LogLine) -> None:
         """Write one line, which is on disk when this returns. Only inside `writing`."""
-        left, number = b"\n" * self._is_torn + with_checksum(line.model_dump()), self._file.fileno()
-        while left:
-            left = left[os.write(number, left) :]
-        os.fsync(number)
-        self._offset = os.fstat(number).st_size
+        data = with_checksum(line.model_dump())
+        if self._is_torn:
+            data = b"\n" + data
+        descriptor = self._file.fileno()
+        while data:
+            data = data[os.write(descriptor, data) :]
+        os.fsync(descriptor)
+        self._offset = os.fstat(descriptor).st_size
         self._is_torn, self.seq = False, line.seq
         write_count(self.saved, line.seq)
 
@@ -208,8 +211,8 @@ class Log:
 def _flush_folder(folder: Path) -> None:
     """Flush a new file name to disk; Windows does that itself."""
     if os.name == "posix":
-        number = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(number)
+            os.fsync(descriptor)
         finally:
-            os.close(number)
+            os.close(descriptor)

@@ -42,7 +42,7 @@ class PageData:
 
     def routes(self) -> dict[str, Callable[..., JSONResponse]]:
         """The handlers by path. Their parameters are the query parameters, with types and limits."""
-        answers: dict[str, Callable[..., dict[str, Any]]] = {
+        handlers: dict[str, Callable[..., dict[str, Any]]] = {
             "/about": self.about,
             "/status": self.status,
             "/clusters": self.clusters,
@@ -53,18 +53,18 @@ class PageData:
             "/history": self.history,
             "/agreement": self.agreement,
         }
-        return {address: self._up_to_date(answer) for address, answer in answers.items()}
+        return {path: self._up_to_date(handler) for path, handler in handlers.items()}
 
-    def _up_to_date(self, answer: Callable[..., dict[str, Any]]) -> Callable[..., JSONResponse]:
+    def _up_to_date(self, handler: Callable[..., dict[str, Any]]) -> Callable[..., JSONResponse]:
         """Wrap a handler: update the state first, and add the number of the last action."""
 
-        @wraps(answer)  # keeps names and types of the parameters
-        def answering(**fields: Any) -> JSONResponse:
+        @wraps(handler)  # keeps names and types of the parameters
+        def wrapped(**fields: Any) -> JSONResponse:
             with self.opened.reading() as state:
-                values = {"seq": state.seq} | answer(**fields)
+                values = {"seq": state.seq} | handler(**fields)
             return JSONResponse(values)
 
-        return answering
+        return wrapped
 
     def about(self) -> dict[str, Any]:
         """Facts that do not change while the page is open."""

@@ -30,7 +30,7 @@ GIVEN_NAME: TypeAdapter[str] = TypeAdapter(GivenName)
 class SetLabels(Action, do="label"):
     """Give each list of images the name beside it; the log stores the resulting `Relabel`."""
 
-    source: GivenName  # what the labels come from, for the history
+    source: GivenName  # the name of the file, for the history
     seen: int = Field(ge=0, lt=2**53)  # the last action whose result the labels are based on
     names: list[Annotated[str, Field(max_length=1000)]]
     rows: list[list[Row]]  # the images of each name
@@ -51,7 +51,7 @@ class Placed(Strict):
 
 
 class Relabel(Action, do="relabel", from_page=False):
-    """Move images to clusters and name some of these; in the log only, where it stands for `label`."""
+    """Move images to clusters and name some of these; the log stores it in place of `label`."""
 
     source: GivenName
     placed: Annotated[list[Placed], Field(min_length=1)]
@@ -71,8 +71,8 @@ class Relabel(Action, do="relabel", from_page=False):
                 raise ConflictError(f"cluster {each.cluster} no longer exists")
             to = next(new_clusters) if each.cluster is None else each.cluster
             rows = np.array(each.rows, dtype=np.int64)
-            home = state.group[rows]
-            moved += [Moved(rows[home == before], before, to) for before in np.unique(home).tolist()]
+            group = state.group[rows]
+            moved += [Moved(rows[group == before], before, to) for before in np.unique(group).tolist()]
             if each.name is not None:
                 kind: CategoryKind = "known" if each.name in state.known_classes else "discovered"
                 edits.append(edit(state.labels, to, Label(each.name, kind, True)))
@@ -167,18 +167,18 @@ def _valid_name(name: str) -> str:
 
 def _new_category(now: ReviewState, before: ReviewState, name: str, rows: list[int]) -> Placed:
     """A category that does not exist yet: a discovered cluster all of whose images got this name, else a new one."""
-    homes = now.group[rows].tolist()
     whole = [
         (-n, cluster)
-        for cluster, n in Counter(homes).items()
+        for cluster, n in Counter(now.group[rows].tolist()).items()
         if cluster != REJECTED and now.labels[cluster].kind == "discovered" and n == len(now.rows_of(cluster))
     ]
     if not whole:
         return Placed(cluster=None, name=name, rows=rows)
     cluster = min(whole)[1]
-    if (here := now.labels[cluster].name) != (there := before.labels[cluster].name):
+    old_name, new_name = before.labels[cluster].name, now.labels[cluster].name
+    if new_name != old_name:
         raise ConflictError(
-            f"{there} was named {here} in the review and {name} in the file",
+            f"{old_name} was named {new_name} in the review and {name} in the file",
             advice="use one name in both, or undo the name in the review",
         )
     return Placed(cluster=cluster, name=name, rows=[row for row in rows if now.group[row] != cluster])

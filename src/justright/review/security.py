@@ -99,9 +99,9 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http":
-            raise RuntimeError("the review page speaks HTTP only")
+            raise RuntimeError("the review page accepts HTTP only")
 
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
@@ -113,16 +113,16 @@ class Guard:
         if body is None:
             status, text = problem or TOO_LONG
             # the rest of a rejected body is not read
-            await PlainTextResponse(text, status, {"connection": "close"})(scope, receive, sending)
+            await PlainTextResponse(text, status, {"connection": "close"})(scope, receive, send_with_headers)
             return
         inside = scope["path"][len(self.access.token) + 1 :]
         inner = {**scope, "path": inside, "raw_path": inside.encode()}
         waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def replaying() -> Message:
+        async def receive_body() -> Message:
             return waiting.pop() if waiting else await receive()
 
-        await self.app(inner, replaying, sending)
+        await self.app(inner, receive_body, send_with_headers)
 
     def _problem(self, scope: Scope) -> tuple[int, str] | None:
         if sum(len(name) + len(value) for name, value in scope["headers"]) + len(scope["path"]) > MAX_HEAD:

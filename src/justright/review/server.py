@@ -55,13 +55,13 @@ def make_app(opened: OpenReview, reviewer: str = "") -> FastAPI:
     """Build the app without `security.Guard`, which `serve` adds."""
     app = FastAPI(openapi_url=None, redirect_slashes=False)  # a redirect would lose the token
     _answer_errors(app)
-    for address, answer in PageData(opened, reviewer).routes().items():
-        app.get(address, response_model=None)(answer)
+    for path, handler in PageData(opened, reviewer).routes().items():
+        app.get(path, response_model=None)(handler)
 
     @app.post("/act")
     def act(request: Request) -> JSONResponse:
-        done = opened.act(request)
-        return JSONResponse({"seq": done.line.seq, "changed": sorted(done.clusters), "made": done.made})
+        entry = opened.act(request)
+        return JSONResponse({"seq": entry.line.seq, "changed": sorted(entry.clusters), "made": entry.made})
 
     @app.post("/export")
     def write(request: ExportRequest) -> JSONResponse:
@@ -85,8 +85,8 @@ def make_app(opened: OpenReview, reviewer: str = "") -> FastAPI:
         if not 0 <= row < len(opened.predictions) or size not in SIZES:
             return _missing()
         # the URL contains the token of this run, so a cached image never belongs to another run
-        kept = {"cache-control": "private, max-age=604800, immutable"}
-        return Response(opened.thumbnails.get(row, size), media_type="image/jpeg", headers=kept)
+        cached = {"cache-control": "private, max-age=604800, immutable"}
+        return Response(opened.thumbnails.get(row, size), media_type="image/jpeg", headers=cached)
 
     @app.get("/export/{name}")
     def download(name: str) -> Response:

@@ -20,7 +20,7 @@ N_CHECKSUM = 32  # characters of the checksum after each copy
 class Thumbnails:
     """JPEGs of the images of a set below `folder`, named by content, so that renamed images keep theirs.
 
-    Each ends in a checksum of its name and content; damaged or exchanged files are made again.
+    Each ends in a checksum of its name and content; damaged or exchanged files are replaced.
     """
 
     def __init__(self, images: ImageSet, folder: Path):
@@ -32,9 +32,9 @@ class Thumbnails:
         file = self._file(row, size)
         if file.exists():
             content = file.read_bytes()
-            kept = content[:-N_CHECKSUM]
-            if content == _with_checksum(file.name, kept):
-                return kept
+            data = content[:-N_CHECKSUM]
+            if content == _with_checksum(file.name, data):
+                return data
         image = self.images.image(row)
         image.thumbnail((size, size), Image.Resampling.BICUBIC, reducing_gap=2.0)
         buffer = io.BytesIO()
@@ -46,7 +46,7 @@ class Thumbnails:
 
     def _file(self, row: int, size: int) -> Path:
         content = self.images.known_content(row)
-        # a foreign list may hold any text
+        # the column may hold any text in a table that another program wrote
         name = content if content and CONTENT_ID.fullmatch(content) else f"row-{row}"
         return self.folder / name[-2:].rjust(2, "0") / f"{name}-{size}.jpg"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from justright.utils.files import parsed_json, reader_of
 from justright.utils.registry import Registry
 
 GivenLabel = tuple[str, str]  # the name of an image in a file, and its label there
+NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +76,7 @@ def checked(kind: Any, value: Any, path: Path, expected: str) -> Any:
 
 def xml_text(text: str) -> str:
     """The text, if XML can hold it; raises DataError otherwise."""
-    if any(
-        (mark < " " and mark not in "\t\n\r") or "\ud800" <= mark <= "\udfff" or mark in "\ufffe\uffff" for mark in text
-    ):
+    if NOT_IN_XML.search(text):
         raise DataError(f"{text!r} has a character that XML cannot hold", advice="rename it, or use another format")
     return text
 

@@ -53,7 +53,7 @@ class _Answer(BaseModel):
 
 class _Annotation(BaseModel):
     result: list[_Answer] = []
-    was_cancelled: bool = False  # skipped
+    was_cancelled: bool = False  # whether a person skipped the task
 
 
 class _Image(BaseModel):

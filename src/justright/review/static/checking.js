@@ -1,23 +1,23 @@
 // Judge randomly drawn images as right or wrong; the estimate of accuracy uses only these answers.
 
-import { element, show } from "./dialogs.js";
+import { element, note, show } from "./dialogs.js";
 import { get } from "./server.js";
 
 const percent = (share) => `${(100 * share).toFixed(0)} %`;
 const range = (low, high) => `${(100 * low).toFixed(0)} to ${percent(high)}`;
 const checks = (n, what) => `${n.toLocaleString("en")} ${what}check${n === 1 ? "" : "s"}`;
 
-export function accuracyText({ accuracy: found, n_more_checks: more }) {
-  if (!found) return `Not checked yet: about ${checks(more, "random ")} give the accuracy within ±4 points`;
+export function accuracyText({ accuracy: estimate, n_more_checks: more }) {
+  if (!estimate) return `Not checked yet: about ${checks(more, "random ")} give the accuracy within ±4 points`;
   const rest = more ? `about ${more.toLocaleString("en")} more give it within ±4 points` : "within ±4 points";
-  return `Accuracy ${percent(found.accuracy)} (${range(found.low, found.high)}) from ${checks(found.n_checked, "random ")}; ${rest}`;
+  return `Accuracy ${percent(estimate.accuracy)} (${range(estimate.low, estimate.high)}) from ${checks(estimate.n_checked, "random ")}; ${rest}`;
 }
 
 // The interval of the checks alone, and how much the confidences narrow it.
-function gainText({ accuracy: found }) {
-  if (!found) return "";
-  const plain = ` From the checks alone the interval is ${range(found.plain_low, found.plain_high)}`;
-  return found.length_ratio < 1 ? `${plain}; with the confidences it is ${found.length_ratio.toFixed(2)} times as long.` : `${plain}.`;
+function gainText({ accuracy: estimate }) {
+  if (!estimate) return "";
+  const plain = ` From the checks alone the interval is ${range(estimate.plain_low, estimate.plain_high)}`;
+  return estimate.length_ratio < 1 ? `${plain}; with the confidences it is ${estimate.length_ratio.toFixed(2)} times as long.` : `${plain}.`;
 }
 
 // answer(action, base) sends one action and returns the status after it.
@@ -35,7 +35,13 @@ export function check(reviewer, answer, status) {
     let now = null, isBusy = true;
 
     const next = async () => {
-      now = await get("check", { reviewer });
+      try {
+        now = await get("check", { reviewer });
+      } catch (error) {
+        note(error.message, true);
+        end(); // without a next image there is nothing to judge
+        return;
+      }
       const isOver = now.row === null;
       right.disabled = wrong.disabled = isOver;
       image.hidden = examples.hidden = isOver;
@@ -48,12 +54,12 @@ export function check(reviewer, answer, status) {
       dialog.dataset.row = now.row ?? "";
       isBusy = false;
     };
-    const say = (found) => { estimate.textContent = `Round ${found.round}. ${accuracyText(found)}.${gainText(found)}`; };
+    const showEstimate = (latest) => { estimate.textContent = `Round ${latest.round}. ${accuracyText(latest)}.${gainText(latest)}`; };
     const send = async (action) => {
       if (isBusy) return;
       isBusy = true;
       dialog.dataset.row = ""; // no answer is accepted until the next image is shown
-      say(await answer(action, now.seq));
+      showEstimate(await answer(action, now.seq));
       await next();
     };
     const judge = (is_right) => {
@@ -62,7 +68,7 @@ export function check(reviewer, answer, status) {
     dialog.keys = { r: () => judge(true), w: () => judge(false), u: () => undo.click() };
     dialog.tabIndex = -1;
     requestAnimationFrame(() => dialog.focus()); // not the button that closes it
-    say(status);
+    showEstimate(status);
     next();
     return element("div", { className: "check" },
       element("div", { className: "picture" }, image),

@@ -6,7 +6,7 @@ import { Windowed } from "./windowed.js";
 
 export const STATUS = { open: "○ open", kept: "✓ kept", rejected: "✕ rejected", disputed: "! disputed" };
 export const count = (n, what = "image") => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
-// The mean confidence of a cluster is its expected purity where confidences are calibrated.
+// The mean confidence of a cluster is its expected purity if confidences are calibrated.
 export const certainty = (confidence) => {
   const share = `${Math.round(100 * confidence)} %`;
   return document.body.classList.contains("calibrated") ? `expected purity ${share}` : `${share} sure`;
@@ -46,10 +46,10 @@ export class ClusterList {
   }
 
   async load(offset, limit) {
-    const found = await get("clusters", {
+    const { n, clusters } = await get("clusters", {
       order: this.order.value, status: this.status.value, search: this.search.value.slice(0, 120), offset, limit,
     });
-    return { n: found.n, items: found.clusters };
+    return { n, items: clusters };
   }
 
   draw(card) {

@@ -1,20 +1,20 @@
 // Dialogs. Each closes with Escape and then restores the focus.
 
-// An element with these properties, such as `onclick`, and, where a name is no property of it, attributes.
+// Create an element. Fields that are properties of it, such as `onclick`, are set as properties, others as attributes.
 export function element(tag, fields = {}, ...children) {
-  const made = document.createElement(tag);
+  const created = document.createElement(tag);
   for (const [name, value] of Object.entries(fields)) {
-    if (name in made && !name.includes("-")) made[name] = value;
-    else made.setAttribute(name, value);
+    if (name in created && !name.includes("-")) created[name] = value;
+    else created.setAttribute(name, value);
   }
-  made.append(...children);
-  return made;
+  created.append(...children);
+  return created;
 }
 
-export const isAsking = () => document.querySelector("dialog[open]") !== null;
+export const isDialogOpen = () => document.querySelector("dialog[open]") !== null;
 
-// Show a dialog until it closes; `end(value)` closes it, Escape returns null. A dialog with its own keys has them in
-// `dialog.keys`, wherever the focus is: a button that is disabled loses it.
+// Show a dialog; resolves to the value of `end(value)`, which closes it, or to null after Escape. `dialog.keys` are its
+// own keys; they work wherever the focus is, because a button that is disabled loses it.
 export function show(title, build, { className = "" } = {}) {
   const before = document.activeElement;
   const heading = element("h2", { id: `title-${Math.random().toString(36).slice(2)}` }, title);
@@ -23,18 +23,18 @@ export function show(title, build, { className = "" } = {}) {
   return new Promise((done) => {
     let value = null;
     const end = (result = null) => { value = result; dialog.close(); };
-    const pressed = (event) => {
+    const onKey = (event) => {
       if (!dialog.open) return; // closed, and not removed yet
       const command = !event.ctrlKey && !event.metaKey && !event.altKey && dialog.keys?.[event.key];
       if (!command || (event.target.tagName === "BUTTON" && [" ", "Enter"].includes(event.key))) return;
       event.preventDefault();
       command();
     };
-    document.addEventListener("keydown", pressed);
+    document.addEventListener("keydown", onKey);
     dialog.addEventListener("close", () => {
-      document.removeEventListener("keydown", pressed);
+      document.removeEventListener("keydown", onKey);
       dialog.remove();
-      if (before && before.isConnected && !isAsking()) before.focus({ preventScroll: true });
+      if (before && before.isConnected && !isDialogOpen()) before.focus({ preventScroll: true });
       done(value);
     });
     dialog.append(build(end, dialog));
@@ -74,17 +74,17 @@ export function pick(title, { text = "", load }) {
       role: "combobox", "aria-label": title, "aria-expanded": "true", "aria-controls": "choices",
     });
     const list = element("ul", { id: "choices", role: "listbox", "aria-label": title });
-    let items = [], active = 0, turn = 0;
+    let items = [], active = 0, nRequests = 0;
     const mark = () => {
       [...list.children].forEach((child, place) => child.setAttribute("aria-selected", place === active));
       list.children[active]?.scrollIntoView({ block: "nearest" });
       input.setAttribute("aria-activedescendant", items.length ? `choice-${active}` : "");
     };
     const refresh = async () => {
-      const own = ++turn;
-      const found = await load(input.value);
-      if (own !== turn) return;
-      items = found;
+      const number = ++nRequests;
+      const loaded = await load(input.value);
+      if (number !== nRequests) return; // the text has changed since
+      items = loaded;
       active = 0;
       list.replaceChildren(...items.map((item, place) => {
         const picture = item.picture ? element("img", { src: item.picture, alt: "", width: 36, height: 36 }) : "";
@@ -113,7 +113,7 @@ export function pick(title, { text = "", load }) {
 
 export function note(text, isBad = false) {
   const place = document.getElementById("notes");
-  const said = element("p", { className: isBad ? "bad" : "" }, text);
-  place.replaceChildren(said);
-  setTimeout(() => said.remove(), isBad ? 9000 : 4000);
+  const message = element("p", { className: isBad ? "bad" : "" }, text);
+  place.replaceChildren(message);
+  setTimeout(() => message.remove(), isBad ? 9000 : 4000);
 }

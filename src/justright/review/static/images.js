@@ -4,7 +4,7 @@ import { element, note, show } from "./dialogs.js";
 import { get } from "./server.js";
 import { Windowed } from "./windowed.js";
 
-const MOST = 2000; // images in one answer
+const MAX_PAGE = 2000; // images in one response
 
 export class ImageGrid {
   constructor(onSelect) {
@@ -49,9 +49,9 @@ export class ImageGrid {
   async load(offset, limit) {
     const { cluster } = this;
     if (cluster === null) return { n: 0, items: [] };
-    const found = await get(`clusters/${cluster}/images`, { order: this.order.value, offset, limit });
-    if (cluster === this.cluster) this.seq = found.seq;
-    return { n: found.n, items: found.images };
+    const { n, seq, images } = await get(`clusters/${cluster}/images`, { order: this.order.value, offset, limit });
+    if (cluster === this.cluster) this.seq = seq;
+    return { n, items: images };
   }
 
   draw([row, confidence, isUnlike, isGiven], index) {
@@ -92,9 +92,9 @@ export class ImageGrid {
   async all(most) {
     this.selected.clear();
     const { cluster } = this;
-    for (let offset = 0; offset < Math.min(this.grid.n, most); offset += MOST) {
-      const found = await get(`clusters/${cluster}/images`, { order: this.order.value, offset, limit: MOST });
-      for (const [row] of found.images) if (this.selected.size < most) this.selected.add(row);
+    for (let offset = 0; offset < Math.min(this.grid.n, most); offset += MAX_PAGE) {
+      const { images } = await get(`clusters/${cluster}/images`, { order: this.order.value, offset, limit: MAX_PAGE });
+      for (const [row] of images) if (this.selected.size < most) this.selected.add(row);
     }
     if (this.grid.n > most) note(`The first ${most.toLocaleString("en")} are selected; one action takes no more.`);
     this.mark();

@@ -4,10 +4,10 @@ import { count } from "./clusters.js";
 import { element, note, show } from "./dialogs.js";
 import { get, post } from "./server.js";
 
-// Keys of the grid of images, which are no commands.
+// Keys of the image grid that are not commands.
 const GRID_KEYS = [
-  ["arrows", "", "Images", "go from image to image"], ["Space", "", "Images", "select"],
-  ["Shift + arrows", "", "Images", "select a range"], ["Enter", "", "Images", "look at it larger"],
+  ["arrows", "", "Images", "next or previous image"], ["Space", "", "Images", "select"],
+  ["Shift + arrows", "", "Images", "select a range"], ["Enter", "", "Images", "enlarge"],
 ];
 
 // keys: [key, command, heading, text] each.
@@ -42,7 +42,7 @@ export function history(undo) {
   }, { className: "wide" });
 }
 
-// open(cluster) shows one that is disputed.
+// open(cluster) shows a disputed cluster.
 export function agreement(open) {
   return show("Agreement", (end) => {
     const body = element("div", {});
@@ -51,7 +51,7 @@ export function agreement(open) {
         pair.reviewers.join(" and "), pair.what, `${pair.n_same} of ${pair.n_both}`, pair.kappa === null ? "–" : pair.kappa.toFixed(2),
       ].map((text) => element("td", {}, text))));
       const head = element("tr", {}, ...["Reviewers", "About", "Same", "Kappa"].map((text) => element("th", { scope: "col" }, text)));
-      const found = disputes.map((dispute) => {
+      const entries = disputes.map((dispute) => {
         const answers = Object.entries(dispute.answers).map(([who, what]) => `${who}: ${what}`).join(", ");
         const picture = dispute.row === null ? "" : element("img", { src: `images/${dispute.row}/160`, alt: "", width: 36, height: 36 });
         const button = element("button", { type: "button", onclick: () => { end(); open(dispute.cluster); } }, "Look");
@@ -59,10 +59,10 @@ export function agreement(open) {
           element("span", { className: "soft" }, answers), button);
       });
       body.append(
-        element("p", { className: "soft" }, "Groups are shared; what each reviewer says about a cluster, its name and the random checks is compared. "
+        element("p", { className: "soft" }, "All reviewers share the clusters. Compared are their verdicts, the names they chose and their random checks. "
           + "Kappa is 1 for full agreement, 0 for chance."),
         pairs.length ? element("table", {}, head, ...rows) : element("p", {}, "No two reviewers have judged the same clusters or images yet."),
-        element("h3", {}, `Disputes: ${disputes.length}`), element("ul", { className: "history" }, ...found));
+        element("h3", {}, `Disputes: ${disputes.length}`), element("ul", { className: "history" }, ...entries));
     }, (error) => note(error.message, true));
     return body;
   }, { className: "wide" });
@@ -85,9 +85,9 @@ export function exports() {
     const [isAll, allLabel] = choice("Also clusters nobody judged", "", "checkbox");
     const [withKnown, knownLabel] = choice("Also the labeled images of known classes", "", "checkbox");
     const [isCopy, copyLabel] = choice("Copies instead of links", "", "checkbox");
-    const said = element("p", { role: "status", "aria-live": "polite", className: "written" });
+    const message = element("p", { role: "status", "aria-live": "polite", className: "written" });
     const form = element("form", { className: "export" }, ...forms.map(([, label]) => label), element("hr"), allLabel, knownLabel, copyLabel,
-      element("p", { className: "buttons" }, element("button", { className: "main" }, "Write")), said);
+      element("p", { className: "buttons" }, element("button", { className: "main" }, "Write")), message);
     const chosen = () => forms.find(([input]) => input.checked)[0].value;
     const fit = () => {
       isAll.disabled = withKnown.disabled = !["folders", "labeled"].includes(chosen());
@@ -97,16 +97,16 @@ export function exports() {
     form.addEventListener("change", fit);
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      said.textContent = "Writing …";
+      message.textContent = "Writing …";
       try {
-        const found = await post("export", {
+        const written = await post("export", {
           form: chosen(), is_all: isAll.checked && !isAll.disabled, with_known: withKnown.checked && !withKnown.disabled,
           is_copy: isCopy.checked && !isCopy.disabled,
         });
-        said.replaceChildren(`${count(found.n_images)} written to ${found.path}. `,
-          found.name ? element("a", { href: `export/${found.name}`, download: found.name }, "Download") : "");
+        message.replaceChildren(`${count(written.n_images)} written to ${written.path}. `,
+          written.name ? element("a", { href: `export/${written.name}`, download: written.name }, "Download") : "");
       } catch (error) {
-        said.textContent = error.message;
+        message.textContent = error.message;
       }
     });
     fit();

@@ -2,19 +2,19 @@
 
 import { accuracyText, check } from "./checking.js";
 import { certainty, ClusterList, count, STATUS } from "./clusters.js";
-import { ask, confirm, element, isAsking, note, pick } from "./dialogs.js";
+import { ask, confirm, element, isDialogOpen, note, pick } from "./dialogs.js";
 import { ImageGrid } from "./images.js";
 import { agreement, exports, help, history } from "./panels.js";
 import * as server from "./server.js";
 
 const REJECTED = -1;
 const POLL_MS = 2500;
-const WHO = `justright reviewer ${location.pathname}`;
+const REVIEWER_KEY = `justright reviewer ${location.pathname}`;
 
-const at = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 let about = null, status = null, reviewer = "", current = null;
 const list = new ClusterList((cluster, isEntered) => enqueue(() => open(cluster, { isEntered, isList: true })));
-const grid = new ImageGrid((n) => { at("selected").textContent = n ? `${count(n)} selected` : ""; });
+const grid = new ImageGrid((n) => { byId("selected").textContent = n ? `${count(n)} selected` : ""; });
 
 // Commands run one after the other: a key pressed during an action applies to the result of that action.
 let chain = Promise.resolve(), nWaiting = 0;
@@ -34,7 +34,7 @@ async function report(error) {
   else throw error;
 }
 
-// Looking
+// Show clusters
 
 async function open(cluster, { isEntered = false, isList = false, isQuiet = false } = {}) {
   const isSame = current && current.cluster === cluster;
@@ -50,39 +50,39 @@ async function open(cluster, { isEntered = false, isList = false, isQuiet = fals
 
 function describe() {
   const isBin = current.cluster === REJECTED;
-  at("cluster-pane").dataset.cluster = current.cluster;
-  at("name").textContent = current.name;
-  const said = Object.entries(current.opinions).map(([who, opinion]) => `${who}: ${opinion.verdict}${opinion.name ? ` as ${opinion.name}` : ""}`);
-  at("facts").replaceChildren(count(current.n), ...(isBin ? [] : [
+  byId("cluster-pane").dataset.cluster = current.cluster;
+  byId("name").textContent = current.name;
+  const opinions = Object.entries(current.opinions).map(([who, opinion]) => `${who}: ${opinion.verdict}${opinion.name ? ` as ${opinion.name}` : ""}`);
+  byId("facts").replaceChildren(count(current.n), ...(isBin ? [] : [
     ` · ${certainty(current.confidence)} · ${current.doubt ? `${current.doubt} · ` : ""}`, element("span", { className: `chip ${current.status}` }, STATUS[current.status]),
-    current.kind === "known" ? element("span", { className: "chip known" }, "known class") : "", said.length ? ` ${said.join(", ")}` : "",
+    current.kind === "known" ? element("span", { className: "chip known" }, "known class") : "", opinions.length ? ` ${opinions.join(", ")}` : "",
   ]));
   for (const name of ["keep", "name", "known", "merge", "split", "discard", "reject"]) {
     document.querySelector(`.bar [data-command=${name}]`).disabled = isBin || (name === "split" && !about.can_split);
   }
 }
 
-function showStatus(found) {
-  status = found;
-  document.body.dataset.seq = found.seq;
-  at("progress").max = found.n_clusters;
-  at("progress").value = found.n_reviewed;
-  const rest = found.by_status.disputed ? `, ${found.by_status.disputed} disputed` : "";
-  at("progress-text").textContent = `${found.n_reviewed.toLocaleString("en")} of ${count(found.n_clusters, "cluster")}, `
-    + `${found.n_images_reviewed.toLocaleString("en")} of ${count(found.n_images)}${rest}`;
-  at("accuracy").textContent = accuracyText(found);
-  at("bin").firstChild.textContent = `Rejected images: ${found.n_rejected.toLocaleString("en")} `;
+function showStatus(newStatus) {
+  status = newStatus;
+  document.body.dataset.seq = status.seq;
+  byId("progress").max = status.n_clusters;
+  byId("progress").value = status.n_reviewed;
+  const disputed = status.by_status.disputed ? `, ${status.by_status.disputed} disputed` : "";
+  byId("progress-text").textContent = `${status.n_reviewed.toLocaleString("en")} of ${count(status.n_clusters, "cluster")}, `
+    + `${status.n_images_reviewed.toLocaleString("en")} of ${count(status.n_images)}${disputed}`;
+  byId("accuracy").textContent = accuracyText(status);
+  byId("bin").firstChild.textContent = `Rejected images: ${status.n_rejected.toLocaleString("en")} `;
 }
 
 // Update the page; changes of other clusters do not affect the open one.
 async function refresh({ isForced = false } = {}) {
   const before = status ? status.seq : 0;
-  const found = await server.get("status", { since: before });
-  showStatus(found);
-  if (found.seq === before && !isForced) return;
+  const latest = await server.get("status", { since: before }); // another refresh may replace `status` meanwhile
+  showStatus(latest);
+  if (latest.seq === before && !isForced) return;
   await list.list.reload();
   if (!current) return;
-  if (isForced || found.changed.includes(current.cluster) || current.cluster === REJECTED) {
+  if (isForced || latest.changed.includes(current.cluster) || current.cluster === REJECTED) {
     try {
       await open(current.cluster, { isQuiet: true });
     } catch (error) {
@@ -91,27 +91,27 @@ async function refresh({ isForced = false } = {}) {
       if (next) await open(next.cluster, { isQuiet: true });
     }
   } else {
-    current.seq = grid.seq = found.seq;
+    current.seq = grid.seq = latest.seq;
     list.show(current.cluster, false);
     list.follow();
   }
 }
 
-// Acting
+// Send actions
 
-async function act(action, { base = Math.min(current?.seq ?? 0, grid.seq || Infinity), said = "" } = {}) {
+async function act(action, { base = Math.min(current?.seq ?? 0, grid.seq || Infinity), message = "" } = {}) {
   if (server.isWaiting) {
     note("The server does not respond; one action is waiting. Further actions are blocked until it is back.", true);
     return null;
   }
-  at("saved").textContent = "Saving …";
+  byId("saved").textContent = "Saving …";
   try {
     const outcome = await server.act(reviewer, base, action);
-    at("saved").textContent = "Saved";
-    if (said) note(said);
+    byId("saved").textContent = "Saved";
+    if (message) note(message);
     return outcome;
   } catch (error) {
-    at("saved").textContent = "Not saved";
+    byId("saved").textContent = "Not saved";
     throw error;
   }
 }
@@ -127,13 +127,13 @@ async function actAndRefresh(action, options = {}) {
   return outcome;
 }
 
-// Another cluster, those most similar to these images first.
+// Let the reviewer choose another cluster; the most similar to these images come first.
 async function pickCluster(title, text, rows = []) {
   let base = Infinity;
   const load = async (search) => {
-    const found = await server.get(`clusters/${current.cluster}/near`, { search: search.slice(0, 120), rows: rows.slice(0, 50) });
-    base = Math.min(base, found.seq);
-    return found.clusters.map((card) => ({
+    const near = await server.get(`clusters/${current.cluster}/near`, { search: search.slice(0, 120), rows: rows.slice(0, 50) });
+    base = Math.min(base, near.seq);
+    return near.clusters.map((card) => ({
       label: card.name, detail: count(card.n), picture: `images/${card.cover}/160`, value: card.cluster,
     }));
   };
@@ -150,9 +150,9 @@ function chosenImages() {
 }
 
 // Keep or reject the cluster, and open the next one.
-async function judge(verdict, said) {
+async function judge(verdict, message) {
   if (!isCluster()) return;
-  await actAndRefresh({ do: verdict, cluster: current.cluster }, { said: `${said} ${current.name}`, next: list.neighbor(1) });
+  await actAndRefresh({ do: verdict, cluster: current.cluster }, { message: `${message} ${current.name}`, next: list.neighbor(1) });
 }
 
 const commands = {
@@ -166,7 +166,7 @@ const commands = {
     });
     if (name === null) return;
     const kind = about.known_classes.includes(name) ? "known" : "name";
-    await actAndRefresh({ do: kind, cluster, name }, { base: Math.min(seq, grid.seq || seq), said: `Named ${name}` });
+    await actAndRefresh({ do: kind, cluster, name }, { base: Math.min(seq, grid.seq || seq), message: `Named ${name}` });
     const [other] = current?.same_name ?? [];
     if (other !== undefined && await confirm("Same name", `Another cluster is called ${name}, too. Merge this one into it?`, "Merge")) {
       await actAndRefresh({ do: "merge", cluster: current.cluster, into: other }, { next: other });
@@ -181,19 +181,19 @@ const commands = {
         .map((name) => ({ label: name, value: name }));
     };
     const name = await pick("Which known class is it?", { text: "A class of the labeled images.", load });
-    if (name !== null) await actAndRefresh({ do: "known", cluster, name }, { base: seq, said: `Marked as ${name}` });
+    if (name !== null) await actAndRefresh({ do: "known", cluster, name }, { base: seq, message: `Marked as ${name}` });
   },
   merge: async () => {
     if (!isCluster()) return;
     const { cluster } = current;
-    const found = await pickCluster(`Merge ${current.name} into …`, "All its images go there; the other keeps its name. The most similar first.");
-    if (found) await actAndRefresh({ do: "merge", cluster, into: found.into }, { base: found.base, said: "Merged", next: found.into });
+    const target = await pickCluster(`Merge ${current.name} into …`, "All its images go there; the other keeps its name. The most similar first.");
+    if (target) await actAndRefresh({ do: "merge", cluster, into: target.into }, { base: target.base, message: "Merged", next: target.into });
   },
   split: async () => {
     if (!isCluster() || !about.can_split) return;
     const { cluster, seq } = current;
     const n = await ask(`Split ${current.name}`, {
-      text: "Its images are clustered again into this many.", value: "2", ok: "Split",
+      text: "The number of clusters to split it into.", value: "2", ok: "Split",
       field: { type: "number", min: 2, max: Math.min(about.max_parts, current.n), id: "n-parts" },
     });
     if (n === null) return;
@@ -204,20 +204,20 @@ const commands = {
     const rows = chosenImages();
     if (!rows.length) return;
     const { cluster } = current;
-    const found = await pickCluster(`Move ${count(rows.length)} to …`, "The most similar first.", rows);
-    if (found) await actAndRefresh({ do: "move", cluster, rows, to: found.into }, { base: found.base, said: `Moved ${count(rows.length)}` });
+    const target = await pickCluster(`Move ${count(rows.length)} to …`, "The most similar first.", rows);
+    if (target) await actAndRefresh({ do: "move", cluster, rows, to: target.into }, { base: target.base, message: `Moved ${count(rows.length)}` });
   },
   moveNew: async () => {
     const rows = chosenImages();
-    if (rows.length) await actAndRefresh({ do: "move", cluster: current.cluster, rows, to: null }, { said: "Moved to a new cluster" });
+    if (rows.length) await actAndRefresh({ do: "move", cluster: current.cluster, rows, to: null }, { message: "Moved to a new cluster" });
   },
   reject: async () => {
     if (!isCluster()) return;
     const rows = chosenImages();
-    if (rows.length) await actAndRefresh({ do: "reject", cluster: current.cluster, rows }, { said: `Rejected ${count(rows.length)}` });
+    if (rows.length) await actAndRefresh({ do: "reject", cluster: current.cluster, rows }, { message: `Rejected ${count(rows.length)}` });
   },
-  undo: async () => { await actAndRefresh({ do: "undo", target: null }, { said: "Undone" }); },
-  redo: async () => { await actAndRefresh({ do: "redo" }, { said: "Redone" }); },
+  undo: async () => { await actAndRefresh({ do: "undo", target: null }, { message: "Undone" }); },
+  redo: async () => { await actAndRefresh({ do: "redo" }, { message: "Redone" }); },
   all: () => grid.all(about.max_rows),
   none: () => grid.clear(),
   next: () => step(1),
@@ -240,43 +240,43 @@ const commands = {
   export: () => exports(),
   help: () => help(KEYS),
   reviewer: () => askReviewer(),
-  back: () => { document.body.dataset.view = "list"; at("clusters").focus(); },
-  images: () => { document.body.dataset.view = "cluster"; at("grid").focus(); },
-  search: () => { document.body.dataset.view = "list"; at("search").focus(); at("search").select(); },
-  imageOrder: () => nextOption(at("image-order")),
-  clusterOrder: () => nextOption(at("order")),
+  back: () => { document.body.dataset.view = "list"; byId("clusters").focus(); },
+  images: () => { document.body.dataset.view = "cluster"; byId("grid").focus(); },
+  search: () => { document.body.dataset.view = "list"; byId("search").focus(); byId("search").select(); },
+  imageOrder: () => nextOption(byId("image-order")),
+  clusterOrder: () => nextOption(byId("order")),
 };
 
 // The key of each command, and its text and heading in the help.
 const KEYS = [
   [".", "next", "Clusters", "next cluster"],
   [",", "previous", "Clusters", "previous cluster"],
-  ["k", "keep", "Clusters", "keep it and go on"],
+  ["k", "keep", "Clusters", "keep, then the next cluster"],
   ["n", "name", "Clusters", "name"],
   ["o", "known", "Clusters", "mark as a known class"],
   ["m", "merge", "Clusters", "merge into another"],
-  ["s", "split", "Clusters", "split: cluster again inside"],
+  ["s", "split", "Clusters", "split by clustering its images again"],
   ["X", "discard", "Clusters", "reject the cluster"],
   ["a", "all", "Images", "select all"],
   ["Escape", "none", "Images", "select none"],
   ["v", "move", "Images", "move to another cluster"],
   ["V", "moveNew", "Images", "move to a new cluster"],
   ["x", "reject", "Images", "reject images"],
-  ["i", "imageOrder", "Images", "another order"],
+  ["i", "imageOrder", "Images", "change the order"],
   ["u", "undo", "Review", "undo my last action"],
-  ["U", "redo", "Review", "do it again"],
+  ["U", "redo", "Review", "redo what I undid"],
   ["c", "check", "Review", "check random images: r right, w wrong"],
   ["h", "history", "Review", "history"],
   ["t", "agreement", "Review", "agreement"],
   ["e", "export", "Review", "export"],
   ["b", "bin", "Review", "rejected images"],
-  ["w", "reviewer", "Review", "who reviews"],
-  ["l", "back", "Around", "to the list"],
-  ["g", "images", "Around", "to the images"],
-  ["f", "search", "Around", "search"],
-  ["y", "clusterOrder", "Around", "order of clusters"],
-  ["Backspace", "back", "Around", "back to the list"],
-  ["?", "help", "Around", "these keys"],
+  ["w", "reviewer", "Review", "change my name"],
+  ["l", "back", "Navigation", "to the list"],
+  ["g", "images", "Navigation", "to the images"],
+  ["f", "search", "Navigation", "search"],
+  ["y", "clusterOrder", "Navigation", "change the order of clusters"],
+  ["Backspace", "back", "Navigation", "back to the list"],
+  ["?", "help", "Navigation", "these keys"],
 ];
 
 function nextOption(field) {
@@ -296,8 +296,8 @@ async function askReviewer() {
 
 function setReviewer(name) {
   reviewer = name;
-  localStorage.setItem(WHO, name);
-  at("reviewer").replaceChildren(`${name} `, element("kbd", {}, "w"));
+  localStorage.setItem(REVIEWER_KEY, name);
+  byId("reviewer").replaceChildren(`${name} `, element("kbd", {}, "w"));
 }
 
 // Show the reason in place of an image whose file is missing, damaged or was replaced since the run.
@@ -305,10 +305,10 @@ document.addEventListener("error", async (event) => {
   const image = event.target;
   if (!(image instanceof HTMLImageElement)) return;
   const { src } = image;
-  const said = await server.get(src).then(() => "", (error) => error.message.split("\n")[0]);
+  const reason = await server.get(src).then(() => "", (error) => error.message.split("\n")[0]);
   if (image.src !== src) return;
   image.dataset.alt ??= image.alt;
-  [image.alt, image.title] = [said.split(": ").at(-1), said];
+  [image.alt, image.title] = [reason.split(": ").at(-1), reason];
 }, true);
 document.addEventListener("load", ({ target }) => {
   if (target instanceof HTMLImageElement && "alt" in target.dataset) {
@@ -318,7 +318,7 @@ document.addEventListener("load", ({ target }) => {
 }, true);
 
 document.addEventListener("keydown", (event) => {
-  if (isAsking() || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (isDialogOpen() || event.ctrlKey || event.metaKey || event.altKey) return;
   // a field of a dialog that was just closed keeps the focus for a moment; a fast key must still work
   if (event.target.closest("input, select, textarea") && !event.target.closest("dialog:not([open])")) {
     if (event.key === "Escape") event.target.blur();
@@ -337,16 +337,16 @@ document.addEventListener("click", (event) => {
 
 server.whenWaiting((isWaiting, reason) => {
   document.body.classList.toggle("waiting", isWaiting);
-  if (isWaiting) at("saved").textContent = `${reason} Your last action will be sent again.`;
+  if (isWaiting) byId("saved").textContent = `${reason} Your last action will be sent again.`;
 });
 
 async function start() {
   about = await server.get("about");
   document.title = `Review of ${about.run}`;
-  at("run").textContent = about.run;
-  at("expected").textContent = about.expected;
+  byId("run").textContent = about.run;
+  byId("expected").textContent = about.expected;
   document.body.classList.toggle("calibrated", Boolean(about.expected));
-  const name = localStorage.getItem(WHO) ?? about.reviewer;
+  const name = localStorage.getItem(REVIEWER_KEY) ?? about.reviewer;
   if (name) setReviewer(name);
   const late = server.waiting();
   if (late) await late.then(() => note("The waiting action is saved."), report);
@@ -357,7 +357,7 @@ async function start() {
   while (!reviewer) await askReviewer();
   document.body.dataset.ready = "yes";
   setInterval(() => {
-    if (!document.hidden && !isAsking() && !server.isWaiting) enqueue(() => refresh().catch(() => { at("saved").textContent = "The server does not respond."; }));
+    if (!document.hidden && !isDialogOpen() && !server.isWaiting) enqueue(() => refresh().catch(() => { byId("saved").textContent = "The server does not respond."; }));
   }, POLL_MS);
 }
 

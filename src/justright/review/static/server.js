@@ -1,10 +1,10 @@
-// Requests to the server. The tab keeps an action until the server confirms that it is on disk, and sends it again after
-// a restart of the server, which recognizes an action by its id.
+// Requests to the server. The tab stores an action until the server confirms that it is on disk, and sends it again
+// if the server restarts. The server recognizes a repeated action by its id.
 
-const KEPT = `justright waiting ${location.pathname}`;
+const STORAGE_KEY = `justright waiting ${location.pathname}`;
 const RETRY_MS = 700;
-const LONG_MS = 20000;
-const PASSING = [503, 507]; // too busy, disk full: these pass
+const TIMEOUT_MS = 20000;
+const TEMPORARY = [503, 507]; // too busy, disk full
 
 export class Refused extends Error {
   constructor(message, status) {
@@ -27,7 +27,7 @@ async function answer(response) {
 
 export async function get(path, fields = {}) {
   const query = new URLSearchParams(fields).toString();
-  return answer(await fetch(query ? `${path}?${query}` : path, { signal: AbortSignal.timeout(LONG_MS) }));
+  return answer(await fetch(query ? `${path}?${query}` : path, { signal: AbortSignal.timeout(TIMEOUT_MS) }));
 }
 
 export async function post(path, value) {
@@ -39,26 +39,26 @@ const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) =
 
 export function act(reviewer, base, action) {
   const request = { id: newId(), base, reviewer, action };
-  sessionStorage.setItem(KEPT, JSON.stringify(request));
+  sessionStorage.setItem(STORAGE_KEY, JSON.stringify(request));
   return deliver(request);
 }
 
 // The action that was not confirmed before the tab was reloaded; null if there is none.
 export function waiting() {
-  const kept = sessionStorage.getItem(KEPT);
-  return kept ? deliver(JSON.parse(kept)) : null;
+  const stored = sessionStorage.getItem(STORAGE_KEY);
+  return stored ? deliver(JSON.parse(stored)) : null;
 }
 
 async function deliver(request) {
   for (;;) {
     try {
       const outcome = await post("act", request);
-      sessionStorage.removeItem(KEPT);
+      sessionStorage.removeItem(STORAGE_KEY);
       setWaiting(false);
       return outcome;
     } catch (error) {
-      if (error instanceof Refused && !PASSING.includes(error.status)) {
-        sessionStorage.removeItem(KEPT);
+      if (error instanceof Refused && !TEMPORARY.includes(error.status)) {
+        sessionStorage.removeItem(STORAGE_KEY);
         setWaiting(false);
         throw error;
       }

@@ -1,8 +1,10 @@
-// A list or grid of any length that holds only the cells on the screen. Pages of data are requested shortly before they are visible.
+// A list or grid of any length that has elements only for the visible cells. Data is requested in pages, shortly before
+// it becomes visible.
 
-const OVERSCAN = 2; // rows above and below what is seen
+const OVERSCAN = 2; // rows above and below the visible ones
 
-function drop(cell) {
+// Stop loading the images of a cell.
+function stopLoading(cell) {
   for (const image of cell.querySelectorAll("img")) if (!image.complete) image.removeAttribute("src");
 }
 
@@ -18,7 +20,7 @@ export class Windowed {
     this.active = 0;
     this.pages = new Map();
     this.cells = new Map();
-    this.turn = 0;
+    this.version = 0;
     scroller.addEventListener("scroll", () => this.render(), { passive: true });
     new ResizeObserver(() => this.render()).observe(scroller);
   }
@@ -45,7 +47,7 @@ export class Windowed {
     return -1;
   }
 
-  // Start over with other content.
+  // Show new content from the start.
   async reset() {
     this.scroller.scrollTop = 0;
     this.active = 0;
@@ -54,10 +56,10 @@ export class Windowed {
 
   // Request the visible entries again; the present ones stay until the response arrives.
   async reload() {
-    const turn = ++this.turn;
+    const version = ++this.version;
     const numbers = this.neededPages();
     const answers = await Promise.all(numbers.map((number) => this.load(number * this.page, this.page)));
-    if (turn !== this.turn) return;
+    if (version !== this.version) return;
     this.pages = new Map(numbers.map((number, place) => [number, answers[place].items]));
     this.n = answers[0].n;
     this.active = Math.max(0, Math.min(this.active, this.n - 1));
@@ -88,9 +90,9 @@ export class Windowed {
     this.render();
   }
 
-  // Pictures that are still loading would delay the next request: a browser opens six connections to a server.
+  // Images that are still loading would delay the next request: a browser opens six connections to a server.
   cancel() {
-    for (const cell of this.cells.values()) drop(cell);
+    for (const cell of this.cells.values()) stopLoading(cell);
   }
 
   render() {
@@ -101,7 +103,7 @@ export class Windowed {
     const [first, last] = this.range();
     for (const [index, cell] of this.cells) {
       if (index < first || index >= last) {
-        drop(cell);
+        stopLoading(cell);
         cell.remove();
         this.cells.delete(index);
       }
@@ -133,10 +135,10 @@ export class Windowed {
   async want(number) {
     if (this.pages.has(number)) return;
     this.pages.set(number, []); // requested
-    const turn = this.turn;
+    const version = this.version;
     try {
       const { n, items } = await this.load(number * this.page, this.page);
-      if (turn !== this.turn) return;
+      if (version !== this.version) return;
       this.n = n;
       this.pages.set(number, items);
     } catch {
@@ -146,7 +148,7 @@ export class Windowed {
     this.render();
   }
 
-  // Make one cell the active one and bring it onto the screen.
+  // Make a cell the active one and scroll to it.
   go(index) {
     this.active = Math.max(0, Math.min(index, this.n - 1));
     const top = Math.floor(this.active / this.columns) * this.rowHeight;
@@ -156,7 +158,7 @@ export class Windowed {
     this.render();
   }
 
-  // Where an arrow or paging key leads; null for other keys.
+  // The index that an arrow or paging key leads to; null for other keys.
   target(key) {
     const perScreen = Math.max(1, Math.floor(this.scroller.clientHeight / this.rowHeight)) * this.columns;
     const steps = {
