@@ -58,7 +58,7 @@ def prepare(tell: Callable[[str], None]) -> None:
     from justright.report import feature_map
 
     # t-SNE and the places of axes take most of the time of a page and touch no file
-    feature_map._neighbors = lambda x, seed: x[:, :2]
+    feature_map._tsne = lambda x, seed: x[:, :2]
     ConstrainedLayoutEngine.execute = lambda *each: None  # type: ignore[method-assign]
     loop.CHECKPOINT_SECONDS = 0.02
     extraction.PART_BATCHES = 1

@@ -38,7 +38,7 @@ from justright.evaluation import Counts, evaluate, match_counts
 from justright.evaluation.calibration import calibration
 from justright.evaluation.files import JudgedPredictions, classes_named
 from justright.evaluation.scores import GROUPS
-from justright.report.drawing import COLORS, INK, LINE, quiet_panels, to_svg
+from justright.report.drawing import COLORS, INK, LINE, figure_with_axes, to_svg
 from justright.runs.frozen_check import baseline_scores, simple_results
 from justright.runs.run_folder import RunFolder
 from justright.utils.files import write_text
@@ -336,7 +336,7 @@ def counts(problems: Iterable[Line]) -> list[str]:
 
 def draw_reliability(files: Mapping[str, Sequence[Line]]) -> Figure:
     """Accuracy over confidence in ten bins: thin lines are runs, the thick one is the mean over problems."""
-    figure, panels = quiet_panels(4.2 * len(files), 4.2, (1, len(files)), sharey=True)
+    figure, panels = figure_with_axes(4.2 * len(files), 4.2, (1, len(files)), sharey=True)
     for axes, (name, lines) in zip(panels, files.items(), strict=True):
         axes.plot([0, 100], [0, 100], color=INK, linewidth=0.8, linestyle="--")
         groups = defaultdict(list)

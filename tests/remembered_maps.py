@@ -13,7 +13,7 @@ from justright.report import feature_map
 
 def remember_maps() -> Iterator[None]:
     """What a fixture of a whole session yields from; `tests/report/test_feature_map.py` lays out every map anew."""
-    layout, found = feature_map._neighbors, {}
+    layout, found = feature_map._tsne, {}
 
     @functools.wraps(layout)
     def once(x: np.ndarray, seed: int) -> np.ndarray:
@@ -23,5 +23,5 @@ def remember_maps() -> Iterator[None]:
         return found[key].copy()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(feature_map, "_neighbors", once)
+        patch.setattr(feature_map, "_tsne", once)
         yield

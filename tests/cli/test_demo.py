@@ -27,7 +27,7 @@ def tiny(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     # tests/report draws figures, and maps by t-SNE
     monkeypatch.setattr(drawing, "to_svg", lambda figure: "<svg></svg>")
-    monkeypatch.setattr(feature_map, "_neighbors", lambda x, seed: x[:, :2])
+    monkeypatch.setattr(feature_map, "_tsne", lambda x, seed: x[:, :2])
     read = demo_module.read_suite
 
     def read_tiny(name):

@@ -94,7 +94,7 @@ def compared(*runs: RunFolder) -> Agreement:
     return Agreement(tuple(ComparedRun(run.path.name, run) for run in runs))
 
 
-def test_images_on_which_runs_differ_are_shown_with_both_categories(tmp_path):
+def test_differing_images_have_both_categories(tmp_path):
     one, other = made(tmp_path / "one", 0), made(tmp_path / "other", 30)
     agreement = compared(one, other)
     html = part("comparison", "agreement", agreement.values())
@@ -165,7 +165,7 @@ def test_missing_and_replaced_images_are_counted(tmp_path):
     assert "images could not be read" in text
 
 
-def test_runs_without_predictions_or_shared_images_have_no_agreement(tmp_path):
+def test_agreement_needs_predictions_and_shared_images(tmp_path):
     one, other = made(tmp_path / "one", 0), made(tmp_path / "other", 0)
     (other.path / "predictions.parquet").unlink()
     assert compared(one, RunFolder.open(other.path)).values() is None

@@ -26,7 +26,7 @@ def test_differing_and_shared_settings_are_separate():
     assert compared().shared() == {"method": "gcd", "k_source": "given"}
 
 
-def test_runs_that_differ_by_seed_are_grouped_and_judged_against_none():
+def test_runs_that_differ_by_seed_are_grouped():
     comparison = compared()
     assert [len(group.runs) for group in comparison.groups()] == [3, 3]
     ((group, changes),) = comparison.changes()
@@ -37,7 +37,7 @@ def test_runs_that_differ_by_seed_are_grouped_and_judged_against_none():
     assert comparison.warnings() == []
 
 
-def test_own_labels_alone_are_the_baseline_where_a_run_has_them():
+def test_own_labels_are_the_preferred_baseline():
     runs = (
         fake_run("own", selector="own", accuracy=0.5),
         fake_run("all", selector="none", accuracy=0.6),

@@ -113,7 +113,7 @@ def test_unhelpful_selection_is_called_noise():
     assert "-1.0 [-8.1, +6.1] 1 / 1 within the noise" in text_of(shown("changes", *runs))
 
 
-def test_best_and_worst_settings_are_named_and_others_counted():
+def test_best_and_worst_settings_are_named():
     runs = [fake_run(f"r{n}", accuracy=a, config={"rate": n}) for n, a in enumerate((0.6, 0.9, 0.2, 0.62))]
     runs += [fake_run(f"n{n}", selector="none", config={"rate": n}) for n in range(4)]
     text = text_of(shown("verdict", *runs))
@@ -134,7 +134,7 @@ def test_page_starts_with_verdict_and_ends_with_settings(compared):
 
 
 @pytest.mark.parametrize(("selector", "title"), [("own", "own labels alone"), ("none", "no selection")])
-def test_the_caption_says_which_runs_others_are_compared_with(selector, title):
+def test_caption_names_the_baseline(selector, title):
     text = text_of(shown("verdict", fake_run("a"), fake_run("b", selector=selector)))
     assert f"runs with {title} are orange." in text
 
@@ -146,7 +146,7 @@ def test_no_change_is_claimed_without_a_baseline():
     assert page_of(fake_run("a", accuracy=None), fake_run("b", accuracy=None)).scores() is None
 
 
-def test_without_truth_the_page_shows_agreement_and_no_empty_part(tmp_path):
+def test_comparison_without_truth_has_no_empty_part(tmp_path):
     runs = [make_run(tmp_path / name, per_class=6, n_wrong=n) for name, n in (("one", 5), ("other", 25))]
     for run in runs:
         for name in ("scores.json", "truth.parquet", "weights.parquet", "weights.classes.parquet", "metrics.jsonl"):

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from justright.report.drawing import COLORS, OTHERS, add_legend, color_of, for_page, quiet_panels, to_svg
+from justright.report.drawing import COLORS, OTHERS, add_legend, color_of, figure_with_axes, for_page, to_svg
 
 
 def test_colors_beyond_the_palette_are_gray():
@@ -37,7 +37,7 @@ def test_ids_of_two_figures_are_distinct():
 
 def two_panels():
     """A figure with pixels, a legend, one label of four, and a title above a power of ten."""
-    figure, (left, right) = quiet_panels(4.0, 2.0, (1, 2), dpi=150)
+    figure, (left, right) = figure_with_axes(4.0, 2.0, (1, 2), dpi=150)
     left.scatter(*np.random.default_rng(0).normal(size=(2, 50)), rasterized=True)
     left.set(title="one", xlabel="across")
     (line,) = right.plot([1, 2], [1e-6, 2e-6])

@@ -60,7 +60,7 @@ def test_the_confusion_names_few_classes_and_blocks_many():
     assert max(large.axes[0].images[0].get_array().shape) <= MOST_CELLS
 
 
-def test_the_same_figure_gives_the_same_bytes_and_needs_no_pyplot():
+def test_figures_are_deterministic_and_need_no_pyplot():
     first, second = (to_svg(draw_errors(break_down(*drawn()))) for _ in range(2))
     assert first == second
     assert "matplotlib.pyplot" not in sys.modules

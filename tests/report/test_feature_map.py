@@ -11,13 +11,13 @@ from justright.features.table import FeatureTable
 from justright.report import feature_map as module
 from justright.report.drawing import to_svg
 from justright.report.elements import Missing, environment
-from justright.report.feature_map import COLUMNS, N_TILES, PIXELS, TARGET, draw_map, feature_map, tiles
+from justright.report.feature_map import COLUMNS, N_TILES, PIXELS, TARGET, draw_map, feature_map, map_tiles
 from justright.report.page_images import GAP
 
 
 @pytest.fixture(autouse=True)
 def layout(monkeypatch):
-    monkeypatch.setattr(module, "_neighbors", module._neighbors.__wrapped__)
+    monkeypatch.setattr(module, "_tsne", module._tsne.__wrapped__)
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_map_separates_groups_that_pca_overlaps():
     assert np.mean(of_point[distance.argmin(axis=1)] == of_point) == 1
 
 
-def test_a_large_set_is_sampled_and_the_same_seed_draws_the_same(monkeypatch):
+def test_sample_depends_on_the_seed_alone(monkeypatch):
     monkeypatch.setattr("justright.report.feature_map.MOST_POINTS", 40)
     many = FeatureTable.of(np.random.default_rng(0).normal(size=(120, 3)).astype(np.float32))
     first, again, other = (feature_map(many, many, seed=seed) for seed in (0, 0, 1))
@@ -83,7 +83,7 @@ def test_each_tile_is_the_image_of_its_mark(finished):
     found = feature_map(*finished.frozen)
     figure = draw_map(found)
     (axes,) = figure.axes
-    sheets = tiles(found, figure, (finished.pool, finished.target))
+    sheets = map_tiles(found, figure, (finished.pool, finished.target))
     spots = [spot for _, texts in sheets for spot in texts.split(" ")]
     assert len(spots) == len(found.points)
     for place in (0, found.n_shown[0] - 1, found.n_shown[0], len(spots) - 1):
@@ -105,5 +105,5 @@ def test_each_tile_is_the_image_of_its_mark(finished):
 def test_missing_images_have_no_tile(finished):
     found = feature_map(*finished.frozen)
     figure = draw_map(found)
-    assert tiles(found, figure, (Missing("gone"), Missing("gone"))) == []
-    assert tiles(found, figure, (finished.target, Missing("gone"))) == [], "a list of other images"
+    assert map_tiles(found, figure, (Missing("gone"), Missing("gone"))) == []
+    assert map_tiles(found, figure, (finished.target, Missing("gone"))) == [], "a list of other images"

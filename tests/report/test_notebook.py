@@ -25,7 +25,7 @@ def test_cell_shows_the_expected_accuracy(cell, finished):
     assert f"We expect {expected['low']} to {expected['high']} of {n} images to be right" in text_of(cell)
 
 
-def test_cell_shows_the_largest_new_clusters_with_size_and_purity(cell, finished):
+def test_notebook_shows_the_largest_new_clusters(cell, finished):
     predictions = finished.predictions
     new = [number for number, each in enumerate(predictions.categories) if each.kind == "discovered"]
     sizes = sorted((int(predictions.sizes[number]) for number in new if predictions.sizes[number]), reverse=True)
@@ -76,7 +76,7 @@ def test_observed_share_appears_only_where_truth_is_known(cell, bare_run):
     assert "observed right" not in without
 
 
-def test_uncalibrated_confidence_is_marked_and_gives_no_purity(own_run):
+def test_uncalibrated_confidence_gives_no_purity(own_run):
     own_run.save_about(own_run.about | {"expected_right": None, "calibrated_on": "held-out labeled images"})
     text = text_of(result_html(RunFolder.open(own_run.path)))
     assert "not calibrated" in text

@@ -71,19 +71,19 @@ def test_budget_limits_sheets_and_counts_omitted_ones(images):
     assert remarks(page_images) == ["8 sheets of images are omitted to keep this page small."]
 
 
-def test_richest_plan_within_the_budget_is_chosen(images):
+def test_first_plan_within_the_budget_is_chosen(images):
     plans = [[order(row, pixels=pixels) for row in range(1, 11)] for pixels in (48, 32, 8)]
     costs = [cost(PageImages(images, 10**6).sheets(plan)) for plan in plans]
     assert costs[0] > costs[1] > costs[2]
     for budget, expected in ((10**6, 0), ((costs[0] + 2 * costs[1]) / 3, 1), (10, 2)):
-        assert PageImages(images, int(budget)).richest(plans) is plans[expected]
+        assert PageImages(images, int(budget)).first_that_fits(plans) is plans[expected]
 
 
 def test_sampled_sheets_are_not_drawn_twice(images):
     plans = [[order(row, pixels=pixels) for row in range(1, 11)] for pixels in (48, 8)]
     with patch.object(ImageSet, "image", autospec=True, side_effect=ImageSet.image) as image:
         page_images = PageImages(images, 10**6)
-        shown = list(page_images.sheets(page_images.richest(plans)))
+        shown = list(page_images.sheets(page_images.first_that_fits(plans)))
     assert image.call_count == 10
     assert shown == list(PageImages(images, 10**6).sheets(plans[0]))
 

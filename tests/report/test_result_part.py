@@ -36,7 +36,7 @@ def headline_text(confidence, n_known, n_categories, cluster, n_neither=0, n_giv
     return f"{text}{', '.join(first)}."
 
 
-def test_the_numbers_of_the_sentence_are_those_of_the_predictions(finished):
+def test_headline_counts_the_predictions(finished):
     images = finished.predictions.table().to_pylist()
     known, new = ([each for each in images if each["kind"] == kind] for kind in ("known", "discovered"))
     n_neither = len(images) - len(known) - len(new)
@@ -107,7 +107,7 @@ def test_published_assignment_states_basis_of_confidence(own_run):
     assert "uncertain" not in message
 
 
-def test_run_stopped_after_its_predictions_is_shown_without_an_expectation(own_run):
+def test_stopped_run_shows_no_expectation(own_run):
     about = {name: each for name, each in own_run.about.items() if name not in ("expected_right", "calibrated_on")}
     own_run.save_about(about)
     message = text_of(shown(RunFolder.open(own_run.path)))
@@ -115,7 +115,7 @@ def test_run_stopped_after_its_predictions_is_shown_without_an_expectation(own_r
     assert "expect" not in message
 
 
-def test_the_largest_new_clusters_are_shown_with_what_is_nearest(finished):
+def test_largest_new_clusters_have_their_nearest(finished):
     html = shown(finished)
     names = re.findall(r"<b><bdi>(.*?)</bdi></b> (\d+) images", html)
     sizes = {
@@ -128,7 +128,7 @@ def test_the_largest_new_clusters_are_shown_with_what_is_nearest(finished):
     assert len(re.findall(r"nearest: known class <bdi>", html)) == 6
 
 
-def test_the_accuracy_stands_beside_that_of_simple_methods(own_run):
+def test_accuracy_is_beside_that_of_simple_methods(own_run):
     own_run.save_about(own_run.about | {"check": {"baselines": {"k-means": {"all": 0.293}, "Ward": {"all": 0.327}}}})
     run = RunFolder.open(own_run.path)
     message = text_of(shown(run)).replace("\u00a0", " ")
@@ -146,7 +146,7 @@ def test_result_without_truth_selection_or_new_clusters(own_run):
     assert "true labels" not in text_of(html)
 
 
-def test_each_next_step_is_a_command_that_exists_with_its_options():
+def test_next_steps_are_valid_commands():
     commands = [shlex.split(command) for _, command in next_steps("a run")]
     assert [words[:3] for words in commands] == [
         ["justright", name, "a run"] for name in ("review", "predict", "review")

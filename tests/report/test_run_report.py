@@ -143,7 +143,7 @@ def test_curves_of_all_seeds_and_of_their_heads_are_shown(bare_run):
 
 
 @pytest.mark.parametrize("estimate", [{}, {"n_categories": 3, "curve": [[1]], "axes": ["a", "b"]}])
-def test_unreadable_estimate_is_reported_and_other_parts_are_shown(bare_run, estimate):
+def test_unreadable_estimate_hides_no_other_part(bare_run, estimate):
     bare_run.save_json("count.json", {"estimates": {"a counter": estimate}})
     html = RunPage(bare_run, picture_share=0.0).html()
     assert "This part cannot be shown: an estimate of K cannot be read: " in html
@@ -350,7 +350,7 @@ def noise(tmp_path_factory):
 
 def test_thousands_of_clusters_and_classes_stay_below_the_limit(noise, tmp_path, monkeypatch):
     # as many marks on the map, and as many bytes, wherever they lie and however often a file is read
-    monkeypatch.setattr(feature_map, "_neighbors", lambda x, seed: x[:, :2])
+    monkeypatch.setattr(feature_map, "_tsne", lambda x, seed: x[:, :2])
     monkeypatch.setattr(FolderReader, "image", cache(FolderReader.image))
     run = make_large_run(tmp_path / "run", *noise, n_images=20_000, n_clusters=2000, n_classes=3200)
     html = write_report(run).read_text(encoding="utf-8")

@@ -39,7 +39,7 @@ def test_names_count_is_a_column_if_the_scores_have_it(finished, own_run):
     assert f"{finished.scores.n_old} 25.0 Old, labels kept" in text
 
 
-def test_simple_methods_are_shown_beside_the_run_where_they_were_scored(finished, own_run):
+def test_scored_simple_methods_are_shown(finished, own_run):
     assert "Simple methods" not in text_of(part("run", "scores", scores_part(finished)))
     ward = {"all": 0.725, "old": None, "new": 0.5, "names": {"all": 0.25, "old": None, "new": 0.3}}
     own_run.save_about(own_run.about | {"check": {"baselines": {"Ward, whitened": ward}}})

@@ -67,7 +67,7 @@ def test_store_without_image_paths_raises(weighed):
         example_sheet(weighed("none", UniformSelector()), seed=0)
 
 
-def test_the_sheet_is_an_svg_document_with_every_name_and_image_inside():
+def test_sheet_has_every_name_and_image():
     most = tuple(ClassExamples(f"<{n}> & co", "near", ("data:,a", "data:,b")) for n in range(3))
     root = ET.fromstring(draw_sheet({"Largest weights": most, "Smallest weights": most[:1]}))
     texts = [each.text for each in root.iter(f"{SVG}text")]

@@ -30,7 +30,7 @@ LONGEST_ALT = 60
 
 @dataclass(frozen=True, eq=False)
 class ClusterView:
-    """A category with its images. What is near is None without features or other categories."""
+    """A category with its images. Fields about neighbors are None without features or other categories."""
 
     number: int  # of the category in the predictions
     category: Category  # its name and kind
@@ -91,7 +91,7 @@ def describe_clusters(
 def _compare(
     predictions: Predictions, features: Float[Array, "target dim"]
 ) -> tuple[Float[Array, " target"], dict[int, dict[str, Any]]]:
-    """The cosine of each image to the centroid of its category; for each category what a `ClusterView` has as near."""
+    """The cosine of each image to the centroid of its category, and by category the fields about neighbors."""
     sums, directions = ClassSums().update(features, predictions.cluster), ClassSums()
     unit = unit_rows(sums.centroids())
     place = np.searchsorted(sums.classes, predictions.cluster)  # of the category of each image
@@ -174,7 +174,7 @@ def _cards(
     views: Sequence[ClusterView], page_images: PageImages, share: float, review: Review | None, is_calibrated: bool
 ) -> Table:
     shown = views[:MOST_ROWS]  # in the order of expected errors
-    orders = page_images.richest([_orders(shown, *layout) for layout in LAYOUTS], share)
+    orders = page_images.first_that_fits([_orders(shown, *layout) for layout in LAYOUTS], share)
     sheets = page_images.sheets(orders, "sheets of clusters")
     ends = [(next(sheets), next(sheets)) for _ in shown]
     rows = []
@@ -184,11 +184,10 @@ def _cards(
         if review is not None:
             row |= review_cells(review.clusters[view.number], view.n_images)
         row["images"] = view.n_images
-        row |= (
-            {"expected purity %": purity, "likely wrong": round(view.n_likely_wrong)}
-            if is_calibrated
-            else {"confidence %": purity}
-        )
+        if is_calibrated:
+            row |= {"expected purity %": purity, "likely wrong": round(view.n_likely_wrong)}
+        else:
+            row["confidence %"] = purity
         row |= {
             "nearest": cell("nearest", view),
             "apart": view.apart,
@@ -212,10 +211,10 @@ def _orders(
         for what, rows in zip(("central images", "outliers"), view.ends(n_central, n_outlying), strict=True)
     ]
     deciding = [(np.array(view.doubt.rows, dtype=np.int64), view) for view in views if view.doubt]
-    some = [(rows[evenly_spaced(len(rows), N_DECIDING)], "images that decide about", view) for rows, view in deciding]
+    doubts = [(rows[evenly_spaced(len(rows), N_DECIDING)], "images that decide about", view) for rows, view in deciding]
     return [
         SheetOrder(rows, pixels, columns, f"{what} {short(view.category.name, LONGEST_ALT)}")
-        for rows, what, view in ends + some
+        for rows, what, view in ends + doubts
     ]
 
 

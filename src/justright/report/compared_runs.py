@@ -40,7 +40,7 @@ MOST_SHOWN = 4  # runs whose categories are shown side by side: the first ones
 MOST_GROUPS, MOST_OPEN = 100, 15  # rows of images on which the runs differ, and rows not collapsed
 N_PICTURES, PIXELS, COLUMNS = 12, 56, 6  # of such a row
 BUDGET = 4_000_000  # characters of pictures
-NOT_HERE = -1  # no matching category
+NO_MATCH = -1  # no matching category
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,15 @@ class ComparedRun:
     def key(self, ignoring_selection: bool = False) -> str:
         """Equal for runs that differ only in the seed; with `ignoring_selection`, for runs that can be compared."""
         derived = DERIVED if self.settings.get("k_source") == "given" else (*DERIVED, "n_target")
-        kept = {
+        ignored = {*derived, *(OF_SELECTION if ignoring_selection else ())}
+        compared = {
             name: value
             for name, value in self.settings.items()
-            if name.rpartition(".")[2] != "seed"
-            and name not in derived
-            and not (ignoring_selection and ("select" in name or name in OF_SELECTION))
+            if name not in ignored
+            and name.rpartition(".")[2] != "seed"
+            and not (ignoring_selection and "select" in name)
         }
-        return json.dumps(kept, sort_keys=True, default=str)
+        return json.dumps(compared, sort_keys=True, default=str)
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,9 @@ def mean_and_spread(values: Sequence[float]) -> str:
 def change(group: SeedGroup, baseline: SeedGroup, images: str) -> ScoreChange | None:
     """The difference of two means with an interval, in points; None if a side has no accuracy.
 
-    Its variance is the sum over both sides of s^2 / n over seeds, where there are several, and of the variance by the
-    choice of images. Both sides share the images, so the last term is conservative. The quantile is Student's,
-    with degrees of freedom by Satterthwaite: s is uncertain with few seeds.
+    Its variance is the sum over both sides of s^2 / n over seeds, if there are several, and the variance over images.
+    Both sides share the images, so the second term is conservative. The quantile is Student's, with degrees of freedom
+    by Satterthwaite: s is uncertain with few seeds.
     """
     sides = [(side.values(images), side.image_variance(images)) for side in (group, baseline)]
     if not all(values for values, _ in sides):
@@ -191,9 +192,9 @@ class RunPair:
         first, second = self.predictions
         known = {each.name: number for number, each in enumerate(first.categories) if each.kind == "known"}
         names = [each.name if each.kind == "known" else None for each in second.categories]
-        matches = np.array([known.get(name or "", NOT_HERE) for name in names], dtype=np.int64)
+        matches = np.array([known.get(name or "", NO_MATCH) for name in names], dtype=np.int64)
         one, other = self.clusters
-        is_free = ~np.isin(one, matches[matches != NOT_HERE]) & (matches[other] == NOT_HERE)
+        is_free = ~np.isin(one, matches[matches != NO_MATCH]) & (matches[other] == NO_MATCH)
         if is_free.any():
             matching = match_counts(Counts.of(one[is_free], other[is_free]))
             matches[matching.clusters] = matching.classes
@@ -218,7 +219,7 @@ class RunPair:
         return float(adjusted_rand_score(*self.clusters))
 
     def to_json(self) -> dict[str, Any]:
-        """The numbers."""
+        """The numbers as JSON values."""
         return {"runs": list(self.names), "n_images": len(self.is_same), "share_in_matching_categories": self.share,
                 "adjusted_rand_index": self.rand_index}  # fmt: skip
 
@@ -279,14 +280,14 @@ class Agreement:
         """Images that the first runs do not all put into matching categories, grouped by these categories."""
         (run, first, _), *others = self._readable[:MOST_SHOWN]
         pairs = [pair for pair in self.pairs if pair.names[0] == run.name][: len(others)]
-        # for every image of the first run its category in each run, and whether that is the matching one
-        category = np.full((len(pairs) + 1, len(first)), NOT_HERE)
+        # of every image of the first run: its category in each run, and whether one does not match
+        category = np.full((len(pairs) + 1, len(first)), NO_MATCH)
         category[0] = first.cluster
         is_different = np.zeros(len(first), dtype=bool)
         for place, pair in enumerate(pairs, start=1):
-            mine, theirs = pair.rows
-            category[place, mine] = pair.predictions[1].cluster[theirs]
-            is_different[mine[~pair.is_same]] = True
+            own_rows, other_rows = pair.rows
+            category[place, own_rows] = pair.predictions[1].cluster[other_rows]
+            is_different[own_rows[~pair.is_same]] = True
         rows = np.flatnonzero(is_different)
         groups, group_of, n = np.unique(category[:, rows], axis=1, return_inverse=True, return_counts=True)
         of_runs = [first.categories, *(pair.predictions[1].categories for pair in pairs)]
@@ -296,11 +297,11 @@ class Agreement:
         for group in largest.tolist():
             members = rows[group_of.reshape(-1) == group]
             names = [
-                "not in this run" if number == NOT_HERE else categories[number].name
+                "not in this run" if number == NO_MATCH else categories[number].name
                 for categories, number in zip(of_runs, groups[:, group].tolist(), strict=True)
             ]
-            surest = members[np.argsort(-first.confidence[members], kind="stable")][:N_PICTURES]
-            orders.append(SheetOrder(surest, PIXELS, COLUMNS, f"{len(members)} images: {', '.join(names)}"))
+            most_confident = members[np.argsort(-first.confidence[members], kind="stable")][:N_PICTURES]
+            orders.append(SheetOrder(most_confident, PIXELS, COLUMNS, f"{len(members)} images: {', '.join(names)}"))
             cells.append((len(members), *map(Name, names)))
         images = PageImages(attempt(lambda: SmallImages(run.run.target), "the images cannot be listed"), BUDGET)
         table_rows = [(sheet, *row) for sheet, row in zip(images.sheets(orders), cells, strict=True)]

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from justright.evaluation import break_down
 from justright.evaluation.scores import GROUPS, LEVEL
 from justright.report.compared_runs import Agreement, ComparedRun, ScoreChange, SeedGroup, change, mean_and_spread
-from justright.report.drawing import COLORS, INK, LINE, name_rows, quiet_panels
+from justright.report.drawing import COLORS, INK, LINE, figure_with_axes, label_rows
 from justright.report.elements import Missing, Name, Table, Values, attempt, optional, plain, read_parts, render, short
 from justright.report.run_figures import draw_errors, draw_training
 from justright.report.run_parts import judged, percent, simple_texts
@@ -299,7 +299,7 @@ class ComparisonPage:
 
 
 def first_and_last(values: Sequence[T]) -> list[T]:
-    """Both ends of a list; one value if it has no other."""
+    """The first and the last value; a single one if there is no other."""
     return [*values[:1], *values[1:][-1:]]
 
 
@@ -320,7 +320,7 @@ def _disagreement(weights: Mapping[str, Mapping[str, float]]) -> Table:
 def draw_scores(comparison: Comparison) -> Figure:
     """One row per run, one panel each for All, Old and New; the baseline in another color."""
     runs = [(run, run.scores) for run in comparison.runs if run.scores is not None][:MOST_RUNS]
-    figure, panels = quiet_panels(8.4, 0.9 + 0.32 * len(runs), (1, len(GROUPS)), sharey=True)
+    figure, panels = figure_with_axes(8.4, 0.9 + 0.32 * len(runs), (1, len(GROUPS)), sharey=True)
     for axes, group in zip(panels, GROUPS, strict=True):
         axes.grid(axis="x", color=LINE, linewidth=0.5, alpha=0.6)
         for place, (run, scores) in enumerate(runs):
@@ -335,5 +335,5 @@ def draw_scores(comparison: Comparison) -> Figure:
         axes.set_title(group.capitalize(), loc="left", fontsize=10, color=INK)
         axes.set_xlabel("accuracy %", fontsize=8.5)
         axes.margins(y=0.2)
-    name_rows(panels[0], range(len(runs)), [short(run.name, 28) for run, _ in runs])
+    label_rows(panels[0], range(len(runs)), [short(run.name, 28) for run, _ in runs])
     return figure

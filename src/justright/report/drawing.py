@@ -21,14 +21,14 @@ from justright.utils.types import Array
 
 # distinguishable on light and dark pages
 COLORS = ("#2f6db3", "#d1603d", "#2a9d8f", "#b5892b", "#8a63a8", "#c2568e", "#6f8a3a")
-OTHERS = "#8c8c8c"  # the color of everything after the first seven
+OTHERS = "#8c8c8c"  # the color of everything beyond `COLORS`
 INK, LINE, PAPER = "#333333", "#b9b9b9", "#ffffff"  # `for_page` replaces these by colors of the page
 TIGHT = {"handletextpad": 0.2, "columnspacing": 1.0, "borderaxespad": 0.2}  # of a legend with many entries
 _VARIABLES = {INK: "var(--ink)", "#000000": "var(--ink)", LINE: "var(--line)", PAPER: "var(--paper)"}
 
 
 def color_of(number: int) -> str:
-    """The color of the first, second, ... of several things."""
+    """The color of an entry of a legend, by its position from 0."""
     return COLORS[number] if number < len(COLORS) else OTHERS
 
 
@@ -38,12 +38,12 @@ def datasets(column: pa.ChunkedArray) -> tuple[list[str], Int[Array, " rows"]]:
     return coded.dictionary.to_pylist(), coded.indices.to_numpy()
 
 
-def quiet_panels(
-    width: float, height: float, shape: tuple[int, int] = (1, 1), dpi: int | None = None, **how: Any
+def figure_with_axes(
+    width: float, height: float, shape: tuple[int, int] = (1, 1), dpi: int | None = None, **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure and its axes, row by row, with two light spines and colors that the page may change."""
+    """A figure and its axes, row by row, with two spines and colors that follow the page."""
     figure = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER, dpi=dpi)
-    panels = figure.subplots(*shape, squeeze=False, **how).ravel().tolist()
+    panels = figure.subplots(*shape, squeeze=False, **options).ravel().tolist()
     for axes in panels:
         axes.set_facecolor("none")
         axes.spines[["top", "right"]].set_visible(False)
@@ -54,23 +54,23 @@ def quiet_panels(
     return figure, panels
 
 
-def add_legend(figure: FigureBase, *entries: Any, **how: Any) -> None:
+def add_legend(figure: FigureBase, *entries: Any, **options: Any) -> None:
     """Add a legend above the axes; names are not parsed as formulas."""
     plain: dict[str, Any] = {"loc": "outside upper left", "frameon": False, "fontsize": 8.5, "labelcolor": INK}
-    for entry in figure.legend(*entries, **plain, **how).get_texts():
+    for entry in figure.legend(*entries, **plain, **options).get_texts():
         entry.set_parse_math(False)
 
 
-def panel_grid(n: int, n_columns: int, width: float, row_height: float, **how: Any) -> tuple[Figure, list[Axes]]:
+def panel_grid(n: int, n_columns: int, width: float, row_height: float, **options: Any) -> tuple[Figure, list[Axes]]:
     """A figure with `n` panels in rows of `n_columns`; the last row may be shorter."""
     n_rows = -(-n // n_columns)
-    figure, panels = quiet_panels(width, 0.5 + row_height * n_rows, (n_rows, n_columns), **how)
+    figure, panels = figure_with_axes(width, 0.5 + row_height * n_rows, (n_rows, n_columns), **options)
     for axes in panels[n:]:
         axes.set_visible(False)
     return figure, panels[:n]
 
 
-def name_rows(axes: Axes, places: Sequence[float] | range, names: Sequence[str]) -> None:
+def label_rows(axes: Axes, places: Sequence[float] | range, names: Sequence[str]) -> None:
     """Label rows from the top down; names are not parsed as formulas."""
     axes.yaxis.set_inverted(True)
     axes.set_yticks(places, names)
@@ -78,16 +78,16 @@ def name_rows(axes: Axes, places: Sequence[float] | range, names: Sequence[str])
         label.set_parse_math(False)
 
 
-def write_above(axes: Axes, x: float, text: str, fontsize: float = 8.5) -> None:
+def text_above(axes: Axes, x: float, text: str, fontsize: float = 8.5) -> None:
     """Write text above the axes, centered at x."""
-    where = axes.get_xaxis_transform()  # data across, share of the axes upward
-    axes.text(x, 1.01, text, ha="center", va="bottom", fontsize=fontsize, color=INK, transform=where)
+    transform = axes.get_xaxis_transform()  # x in data, y as a share of the axes
+    axes.text(x, 1.01, text, ha="center", va="bottom", fontsize=fontsize, color=INK, transform=transform)
 
 
 def to_svg(figure: Figure) -> str:
     """Render the figure as deterministic SVG with searchable text."""
     for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        if not axis.get_label_text():  # else matplotlib measures all ticks to place an empty label
+        if not axis.get_label_text():  # otherwise matplotlib measures all ticks to place an empty label
             axis.set_label_coords(0, 0)
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "justright", "svg.fonttype": "none"}), warnings.catch_warnings():

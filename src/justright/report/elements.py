@@ -132,9 +132,9 @@ def optional(read: Callable[[], T | None]) -> T | None:
 
 
 def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing | None]]]) -> list[PagePart]:
-    """Build the parts of a page. `readers` maps a name to a heading and a function; errors become messages.
+    """Read the parts of a page. `readers` maps a name to a heading and a function; errors become messages.
 
-    A part whose reader returns None is omitted.
+    A part whose function returns None is omitted.
     """
     parts = []
     for name, (title, read) in readers.items():
@@ -153,14 +153,14 @@ def render(template: str, **values: Any) -> str:
 
 
 def cell(macro: str, value: object) -> Markup | None:
-    """The sentence of a macro of `cells.html` about a value; None if it is empty."""
+    """The text of a macro of `cells.html` for a value; None if it is empty."""
     return getattr(environment().get_template("cells.html").module, macro)(value).strip() or None
 
 
 @cache
 def environment() -> Environment:
     """The template environment: escapes all values, raises for missing ones, replaces invisible characters."""
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("justright.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -168,8 +168,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["most_rows"] = MOST_ROWS
-    made.filters |= {"number": "{:,}".format, "short": short, "svg": for_page}
+    templates.globals["most_rows"] = MOST_ROWS
+    templates.filters |= {"number": "{:,}".format, "short": short, "svg": for_page}
     kinds = {"missing": Missing, "name": Name, "sentence": Markup, "picture": Picture}
-    made.tests |= {kind: lambda value, of=of: isinstance(value, of) for kind, of in kinds.items()}
-    return made
+    templates.tests |= {kind: lambda value, of=of: isinstance(value, of) for kind, of in kinds.items()}
+    return templates

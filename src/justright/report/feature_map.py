@@ -14,7 +14,7 @@ from justright.data.image_set import ImageSet
 from justright.data.pool import dataset_title
 from justright.features.table import FeatureTable
 from justright.geometry import unit_rows
-from justright.report.drawing import INK, TIGHT, add_legend, color_of, datasets, quiet_panels
+from justright.report.drawing import INK, TIGHT, add_legend, color_of, datasets, figure_with_axes
 from justright.report.elements import Missing, Picture, short
 from justright.report.page_images import PageImages, SheetOrder, SmallImages
 from justright.utils.seeding import generator
@@ -22,8 +22,8 @@ from justright.utils.types import Array
 
 MOST_POINTS = 500  # of pool and of target each: more overlap, and t-SNE is slow
 N_STEPS = 500
-FEWEST = 5  # fewer points than this are only projected
-MOST_MARKS = 300  # more marks of the pool than this are rasterized
+FEWEST = 5  # fewer points are only projected
+MOST_MARKS = 300  # more marks of the pool are rasterized
 TARGET = -1
 LONGEST_NAME = 24
 PIXELS, COLUMNS, N_TILES = 40, 5, 25  # of the sheets with the images of the marks
@@ -51,21 +51,21 @@ def feature_map(pool: FeatureTable, target: FeatureTable, seed: int = 0) -> Feat
     """Embed a sample of both into the plane by t-SNE of unit features."""
     rows, features = [], []
     for side, table in (("pool", pool), ("target", target)):
-        drawn = generator(seed, "feature map", side).permutation(len(table))[:MOST_POINTS]
-        rows.append(np.sort(drawn))
+        sample = generator(seed, "feature map", side).permutation(len(table))[:MOST_POINTS]
+        rows.append(np.sort(sample))
         features.append(np.asarray(table.features[rows[-1]], np.float64))
     x = np.concatenate(features)
     x = unit_rows(x.reshape(len(x), -1))
     names, of_image = datasets(pool.index["dataset"])
     source = np.concatenate([of_image[rows[0]], np.full(len(rows[1]), TARGET)]).astype(np.int64)
     with threadpool_limits(1):  # threads slow down so few points
-        points = _neighbors(x, seed)
+        points = _tsne(x, seed)
     return FeatureMap(points, source, np.concatenate(rows), tuple(names), (len(pool), len(target)))
 
 
 def draw_map(shown: FeatureMap) -> Figure:
     """Draw the pool in colors and the target on top."""
-    figure, (axes,) = quiet_panels(5.6, 5.0, dpi=180)
+    figure, (axes,) = figure_with_axes(5.6, 5.0, dpi=180)
     axes.set(xticks=[], yticks=[])
     axes.spines[["left", "bottom"]].set_visible(False)
     is_pool = shown.source != TARGET
@@ -81,11 +81,11 @@ def draw_map(shown: FeatureMap) -> Figure:
     axes.scatter([], [], s=16, c=INK, marker="x", linewidths=0.8, label="target")
     add_legend(figure, ncols=3, **TIGHT)
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # marks keep the positions that `tiles` reads
+    figure.set_layout_engine("none")  # marks keep the positions that `map_tiles` reads
     return figure
 
 
-def tiles(
+def map_tiles(
     shown: FeatureMap, figure: Figure, sets: Sequence[ImageSet | SmallImages | Missing], budget: int = BUDGET
 ) -> list[tuple[Picture, str]]:
     """Sheets of the images, each with the positions of their marks in thousandths of the figure.
@@ -111,7 +111,7 @@ def tiles(
     return sheets
 
 
-def _neighbors(x: Float[Array, "points dim"], seed: int) -> Float[Array, "points 2"]:
+def _tsne(x: Float[Array, "points dim"], seed: int) -> Float[Array, "points 2"]:
     """t-SNE, initialized with the two main components to keep the global arrangement."""
     from sklearn.decomposition import PCA  # slow to import
     from sklearn.manifold import TSNE

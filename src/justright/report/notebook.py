@@ -1,4 +1,4 @@
-"""A result as a notebook cell shows it: the expected accuracy, the largest new clusters, and the confidence."""
+"""A result in a notebook cell: expected accuracy, largest new clusters, and confidence."""
 
 from __future__ import annotations
 

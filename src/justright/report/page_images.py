@@ -26,7 +26,7 @@ EFFORT = 2  # of WebP, 0 to 6: half the time of the default 4 for a few percent 
 N_THREADS = 4  # decoding releases the GIL
 N_SAMPLED, MARGIN = 40, 1.08  # sheets drawn to estimate the size of all of them, and the safety margin
 SIDE = 96  # pixels of a small image, more than any sheet needs
-MOST_KEPT = 2000  # small images cached in memory, about 50 MB
+MOST_CACHED = 2000  # small images cached in memory, about 50 MB
 
 Sheet = tuple[Picture | None, list[str]]  # with the problems of images that could not be read
 
@@ -46,7 +46,7 @@ class SmallImages:
 
     def __init__(self, images: ImageSet):
         self.images = images
-        self.image = lru_cache(MOST_KEPT)(self._image)
+        self.image = lru_cache(MOST_CACHED)(self._image)
 
     def __len__(self) -> int:
         return len(self.images)
@@ -95,8 +95,8 @@ class PageImages:
                 picture = None
             yield picture
 
-    def richest(self, plans: Sequence[Sequence[SheetOrder]], share: float = 1.0) -> Sequence[SheetOrder]:
-        """The first of several plans for the same sheets that fits into this share of the budget, else the last.
+    def first_that_fits(self, plans: Sequence[Sequence[SheetOrder]], share: float = 1.0) -> Sequence[SheetOrder]:
+        """The first of several plans for the same sheets that fits into this share of the budget, else the last plan.
 
         The size of a plan is estimated from a sample: photos need several times the bytes of drawings.
         """

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from justright.benchmark.paper import EVERY, PaperTable
 from justright.benchmark.tables import IN_DOUBT, TextTable, notes
-from justright.report.drawing import COLORS, INK, LINE, add_legend, name_rows, panel_grid, quiet_panels
+from justright.report.drawing import COLORS, INK, LINE, add_legend, figure_with_axes, label_rows, panel_grid
 from justright.report.elements import Table, render, short
 from justright.report.run_figures import TAKEN_FOR
 from justright.utils.files import write_text
@@ -23,7 +23,7 @@ DISCOVERY, TRANSFER = COLORS[5], COLORS[1]  # pink and orange, as in the paper
 LONGEST_NAME = 34
 N_COLUMNS = 3  # of panels
 
-Drawn = tuple[Figure | None, str]  # with its caption; None without results
+Drawn = tuple[Figure | None, str]  # a figure, None without results, and its caption
 
 
 def write_suite_page(table: PaperTable, tables: Sequence[TextTable], claims: TextTable | None, out: Path) -> None:
@@ -47,7 +47,7 @@ def draw_paper(table: PaperTable) -> Drawn:
 
 def draw_parts(table: PaperTable) -> Drawn:
     """Fig. 1: accuracy by similarity of the labeled data, one panel per target; discovery and transfer."""
-    targets = _filled(table)
+    targets = _targets_with_results(table)
     figure, panels = _panels(targets, 2.3)
     for axes, target in zip(panels, targets, strict=True):
         for is_guide in (False, True):
@@ -83,7 +83,7 @@ def _line(axes: Axes, table: PaperTable, target: str, group: str, color: str, na
 
 def draw_wrong(table: PaperTable) -> Drawn:
     """Fig. 3: wrong New images by predicted side; one bar per labeled set, one panel per target."""
-    targets = _filled(table)
+    targets = _targets_with_results(table)
     figure, panels = _panels(targets, 0.9 + 0.24 * len(table.rows), sharex=True, sharey=True)
     kinds = {"new_as_old": TAKEN_FOR["n_as_old"], "new_as_new": TAKEN_FOR["n_as_new"]}
     for axes, target in zip(panels, targets, strict=True):
@@ -97,7 +97,7 @@ def draw_wrong(table: PaperTable) -> Drawn:
         axes.set_xlabel("% of New", fontsize=8.5)
         axes.tick_params(labelbottom=True)  # also above an empty panel
     names = [f"{row.row}{' (guide)' * row.is_guide}" for row in table.rows]
-    name_rows(panels[0], range(len(names)), [short(name, LONGEST_NAME) for name in names])
+    label_rows(panels[0], range(len(names)), [short(name, LONGEST_NAME) for name in names])
     add_legend(figure, *panels[0].get_legend_handles_labels(), ncols=2)
     caption = "Fig. 3 of the paper: New images that are wrong, by what they were taken for."
     return figure, f"{caption} A row without a bar has no such figures yet."
@@ -110,7 +110,7 @@ def draw_changes(table: PaperTable) -> Drawn:
     changes = [(row, cell, cell.change) for row, cell in cells if cell is not None and cell.change is not None]
     if not changes:
         return None, ""
-    figure, (axes,) = quiet_panels(7.2, 1.0 + 0.3 * len(changes))
+    figure, (axes,) = figure_with_axes(7.2, 1.0 + 0.3 * len(changes))
     axes.axvline(0, color=LINE, linewidth=1)
     for place, (row, cell, (mean, low, high)) in enumerate(changes):
         color = COLORS[2] if row.is_guide else COLORS[0]
@@ -118,7 +118,7 @@ def draw_changes(table: PaperTable) -> Drawn:
         axes.plot([mean], [place], "o", color=color, markersize=6)
         if cell.paper_change is not None:
             axes.plot([cell.paper_change], [place], "D", color=COLORS[1], markersize=5, fillstyle="none")
-    name_rows(axes, range(len(changes)), [short(row.name, LONGEST_NAME) for row, *_ in changes])
+    label_rows(axes, range(len(changes)), [short(row.name, LONGEST_NAME) for row, *_ in changes])
     against = " or ".join(dict.fromkeys(row.against for row, *_ in changes))
     axes.set_xlabel(f"points of New against {against}", fontsize=8.5)
     return figure, f"{place_of}: change of New with its 95 % interval over pairs of runs; hollow: the paper."
@@ -129,7 +129,7 @@ def _panels(targets: Sequence[str], height: float, **how: Any) -> tuple[Figure, 
     return panel_grid(len(targets), n_columns, 2.3 * n_columns + 1.5, height, **how)
 
 
-def _filled(table: PaperTable) -> list[str]:
+def _targets_with_results(table: PaperTable) -> list[str]:
     """The targets with results."""
     return [target for target in table.targets if any(key[0] == target for row in table.rows for key in row.cells)]
 

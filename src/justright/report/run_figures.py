@@ -19,10 +19,10 @@ from justright.report.drawing import (
     LINE,
     add_legend,
     color_of,
-    name_rows,
+    figure_with_axes,
+    label_rows,
     panel_grid,
-    quiet_panels,
-    write_above,
+    text_above,
 )
 from justright.report.elements import short
 from justright.utils.types import Array
@@ -38,7 +38,7 @@ CAUSE = {
     "n_merged": ("merged into another", "#2a9d8f"),
     "n_stray": ("stray", "#b4b4b4"),
 }
-MOST_CELLS = 256  # a larger confusion is drawn in blocks: screens show no finer detail
+MOST_CELLS = 256  # a larger confusion is drawn in blocks, because screens show no finer detail
 MOST_NAMES = 40  # with more classes their names would overlap
 
 
@@ -47,15 +47,16 @@ def draw_counts(estimates: Mapping[str, Record]) -> Figure:
 
     estimates: by name of the counter, as `justright estimate --out` writes them.
     """
-    figure, panels = quiet_panels(5.0 * len(estimates), 3.4, (1, len(estimates)))
+    figure, panels = figure_with_axes(5.0 * len(estimates), 3.4, (1, len(estimates)))
     for axes, (name, estimate) in zip(panels, estimates.items(), strict=True):
         (x_name, y_name), k = estimate["axes"], estimate["n_categories"]
         x, y = np.asarray(estimate["curve"], dtype=np.float64).reshape(-1, 2).T
         axes.plot(x, y, "o-", color=COLOR, markersize=4, linewidth=1.2)
         is_k_across = x_name == "K"
-        (axes.axvline if is_k_across else axes.axhline)(k, color=CHOSEN, linewidth=1.5)
+        draw_line, draw_band = (axes.axvline, axes.axvspan) if is_k_across else (axes.axhline, axes.axhspan)
+        draw_line(k, color=CHOSEN, linewidth=1.5)
         if interval := estimate.get("interval"):
-            (axes.axvspan if is_k_across else axes.axhspan)(*interval, color=CHOSEN, alpha=0.15, linewidth=0)
+            draw_band(*interval, color=CHOSEN, alpha=0.15, linewidth=0)
         axes.set_title(f"{name}: K = {k}", loc="left", fontsize=10.5, fontweight="bold")
         axes.set_xlabel(x_name, fontsize=9.5)
         axes.set_ylabel(y_name, fontsize=9.5)
@@ -99,7 +100,7 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
 def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[float]], baseline: str) -> Figure:
     """One row per setting: the mean change of All with its interval over problems, and a dot per problem."""
     shown = [row for row in rows if row.all_difference is not None]
-    figure, (axes,) = quiet_panels(7.2, 1.0 + 0.3 * len(shown))
+    figure, (axes,) = figure_with_axes(7.2, 1.0 + 0.3 * len(shown))
     axes.axvline(0, color=LINE, linewidth=1)
     for place, row in enumerate(shown):
         mean, low, high = (100 * value for value in row.all_difference or ())
@@ -107,7 +108,7 @@ def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[flo
         axes.plot([mean], [place], "o", color=COLORS[0], markersize=6)
         dots = [100 * value for value in by_problem[row.setting]]
         axes.plot(dots, [place] * len(dots), ".", color=INK, markersize=4, alpha=0.55)
-    name_rows(axes, range(len(shown)), [short(row.setting, 40) for row in shown])
+    label_rows(axes, range(len(shown)), [short(row.setting, 40) for row in shown])
     label = f"points of All against {baseline}; dots are problems, lines 95 % intervals over them"
     axes.set_xlabel(label, fontsize=8.5)
     return figure
@@ -140,7 +141,7 @@ def draw_errors(errors: Errors | Mapping[str, Errors]) -> Figure:
             loc="lower left", bbox_to_anchor=(-0.015, 0.99), ncols=3, frameon=False, fontsize=9,
             handlelength=0.9, handleheight=0.9, columnspacing=1.2, handletextpad=0.4, borderpad=0.2,
         )  # fmt: skip
-    name_rows(taken_for, heights, [f"{short(name, LONGEST_NAME)}  {side}".strip() for name, _, side in rows])
+    label_rows(taken_for, heights, [f"{short(name, LONGEST_NAME)}  {side}".strip() for name, _, side in rows])
     # space for the sum after the longest bar
     taken_for.set_xlim(0, min(1.0, max(0.05, shares.sum(axis=1).max())) * 1.18)
     return figure
@@ -172,7 +173,7 @@ def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None =
     sides = {"Old": (0, confusion.n_old), "New": (confusion.n_old, n_classes), "no class": (n_classes, n_clusters)}
     for name, (start, stop) in sides.items():
         if stop > start:
-            write_above(axes, (start + stop) / 2, name, fontsize=10.0)
+            text_above(axes, (start + stop) / 2, name, fontsize=10.0)
             if start > 0:
                 axes.axvline(start, color="#d1603d", linewidth=1)
             if 0 < start < n_classes:
@@ -181,7 +182,7 @@ def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None =
     axes.set_xlabel("cluster, in the order of the classes" + (f"; blocks of {block}" if block > 1 else ""))
     if class_names is not None and n_classes <= MOST_NAMES:
         names = [short(class_names.get(int(label), label), LONGEST_NAME) for label in confusion.classes]
-        name_rows(axes, [row + 0.5 for row in range(n_classes)], names)
+        label_rows(axes, [row + 0.5 for row in range(n_classes)], names)
         axes.set_ylabel("")
     bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, ticks=[0, 0.05, 0.25, 0.5, 1], format=_percent)
     bar.outline.set_visible(False)

@@ -29,7 +29,7 @@ from justright.utils.seeding import generator
 
 N_FIRST, N_LARGEST = 3, 6  # clusters named to look at first, and clusters shown
 N_IMAGES, COLUMNS, PIXELS = 9, 3, 52  # of each of them
-SURE = 0.5  # an image is uncertain where its category is less likely than this to be right
+SURE = 0.5  # an image is uncertain if its category is less likely than this to be right
 OLD_PARTS = {"old_kept": "Old, labels kept", "old_dropped": "Old, labels dropped"}
 TITLES = {"all": "All", "old": "Old", **OLD_PARTS, "new": "New"}
 MOST_PAIRS = 25
@@ -147,7 +147,8 @@ def _baselines(run: RunFolder, scores: Scores) -> Table | None:
         return None
     own = {name: getattr(scores, name) for name in GROUPS} | {"names": scores.names}
     rows = []
-    for method, each in ({f"this run ({run.about['method']})": own} | simple).items():
+    methods = {f"this run ({run.about['method']})": own} | simple
+    for method, each in methods.items():
         rows.append((method, *(_share(each[name]) for name in GROUPS), _share(each["names"].get("all"))))
     return Table(("method", "All %", "Old %", "New %", "names count %"), rows)
 
@@ -234,15 +235,15 @@ def overview(run: RunFolder) -> Values:
         page_images = PageImages(images, BUDGET // 2)
         names, of_image = datasets(images.table["dataset"])
         for number, dataset in enumerate(names):
-            where = np.flatnonzero(of_image == number)
-            labels = np.unique(images.labels[where])
+            members = np.flatnonzero(of_image == number)
+            labels = np.unique(images.labels[members])
             title = dataset_title(dataset) if part == "pool" else dataset
             side = title if part == "pool" and dataset == OWN else part
-            rows.append((side, Name(title), len(where), int((labels >= 0).sum()) or None))
+            rows.append((side, Name(title), len(members), int((labels >= 0).sum()) or None))
             if number < MOST_SETS:
-                drawn = generator(0, "overview", f"{side}: ", dataset).permutation(len(where))[:N_SAMPLE]
+                drawn = generator(0, "overview", f"{side}: ", dataset).permutation(len(members))[:N_SAMPLE]
                 what = f"images of {short(title)}, drawn at random"
-                picture = page_images.sheet(SheetOrder(where[np.sort(drawn)], SAMPLE_PIXELS, SAMPLE_COLUMNS, what))
+                picture = page_images.sheet(SheetOrder(members[np.sort(drawn)], SAMPLE_PIXELS, SAMPLE_COLUMNS, what))
                 sheets += [(side, title, picture)] if picture else []
         sources.append(page_images)
     sets = Table(("part", "data set", "images", "classes"), rows)

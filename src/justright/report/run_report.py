@@ -1,4 +1,4 @@
-"""The report of a run: one page with all parts; where one cannot be shown, the page has the reason."""
+"""The report of a run: one page with all parts, or with the reason why a part cannot be shown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from justright.report.elements import (
     short,
 )
 from justright.report.feature_map import BUDGET as MAP_BUDGET
-from justright.report.feature_map import draw_map, feature_map, tiles
+from justright.report.feature_map import draw_map, feature_map, map_tiles
 from justright.report.page_images import PageImages, SheetOrder, SmallImages
 from justright.report.run_figures import draw_counts, draw_training, reported
 from justright.runs.run_folder import RunFolder
@@ -56,7 +56,7 @@ LONGEST_ALT = 60
 def write_report(run: RunFolder, out: Path | None = None) -> Path:
     """Write the page, by default into the run; returns its path."""
     out = run.path / NAME if out is None else out
-    for share in (1.0, 0.3, 0.0):  # the second is needed only with thousands of very long names
+    for share in (1.0, 0.3, 0.0):  # fewer pictures are needed only with thousands of very long names
         html = RunPage(run, share).html()
         if len(html.encode()) < MOST_BYTES:
             break
@@ -124,7 +124,8 @@ class RunPage:
             return {"map": frozen, "figure": None, "tiles": []}
         shown = feature_map(*frozen)
         figure, budget = draw_map(shown), int(self.picture_share * MAP_BUDGET)
-        return {"map": shown, "figure": figure, "tiles": tiles(shown, figure, [self._pool, self._target], budget)}
+        tiles = map_tiles(shown, figure, [self._pool, self._target], budget)
+        return {"map": shown, "figure": figure, "tiles": tiles}
 
     def _selection(self) -> Values | Missing:
         saved = attempt(lambda: self.run.selection, "No selection: all labeled images have the same weight")
@@ -167,7 +168,7 @@ class RunPage:
                 for name, each in estimates.items()
             ]
             figures = {name: draw_counts({name: each}) for name, each in estimates.items()}
-        except (KeyError, TypeError, ValueError, IndexError) as error:  # count.json was written by something else
+        except (KeyError, TypeError, ValueError, IndexError) as error:  # another program wrote count.json
             raise DataError(f"an estimate of K cannot be read: {error!r}") from error
         return {
             "about": about,
@@ -230,7 +231,7 @@ def class_cards(run: RunFolder, saved: Selection, page_images: PageImages) -> Va
         [SheetOrder(rows[evenly_spaced(len(rows), n)], size, n, alt) for rows, alt in zip(images, alts, strict=True)]
         for n, size in SIZES
     ]
-    pictures = page_images.sheets(page_images.richest(plans), "thumbnails of classes")
+    pictures = page_images.sheets(page_images.first_that_fits(plans), "thumbnails of classes")
     cells: list[dict[str, object]] = []
     for row, picture in zip(shown, pictures, strict=True):
         cluster, cosine = nearest.get(row["label"], (None, None))

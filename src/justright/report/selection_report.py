@@ -32,9 +32,9 @@ from justright.report.drawing import (
     add_legend,
     color_of,
     datasets,
-    quiet_panels,
+    figure_with_axes,
+    text_above,
     to_svg,
-    write_above,
 )
 from justright.report.elements import Missing, Table, attempt, render, short
 from justright.report.page_images import data_uri
@@ -66,7 +66,8 @@ def draw_selection(saved: Selection) -> dict[str, Figure]:
         plot = SelectionPlot(saved.weights.measure) if saved.weights.measure else None
     if plot is None:
         return {}
-    return {plot.kind: (_draw_weights if plot.kind == "weights" else _draw_ranked)(saved, plot)}
+    draw = _draw_weights if plot.kind == "weights" else _draw_ranked
+    return {plot.kind: draw(saved, plot)}
 
 
 def _draw_weights(saved: Selection, plot: SelectionPlot) -> Figure:
@@ -102,10 +103,10 @@ def _draw_ranked(saved: Selection, plot: SelectionPlot) -> Figure:
     if plot.cut is not None:
         n, text = plot.cut
         top.axvline(n + 0.5, color=INK, linewidth=1, linestyle="--")
-        write_above(top, n + 0.5, text)
+        text_above(top, n + 0.5, text)
     start = 0
     for n, text, is_kept in plot.parts:
-        write_above(top, start + (n + 1) / 2, text)
+        text_above(top, start + (n + 1) / 2, text)
         if is_kept:
             top.axvspan(start + 0.5, start + n + 0.5, color=LINE, alpha=0.25, linewidth=0, zorder=0)
         start += n
@@ -118,7 +119,7 @@ def _draw_ranked(saved: Selection, plot: SelectionPlot) -> Figure:
 
 def _with_histogram(saved: Selection, measure: str, sharex: bool) -> tuple[Figure, Axes]:
     """A figure with empty axes, and below them a histogram of similarity or distance by data set."""
-    figure, (top, below) = quiet_panels(*SIZE, (2, 1), sharex=sharex, gridspec_kw={"height_ratios": [3, 1.4]})
+    figure, (top, below) = figure_with_axes(*SIZE, (2, 1), sharex=sharex, gridspec_kw={"height_ratios": [3, 1.4]})
     values, (_, colors, source) = saved.weights.columns[measure], _sources(saved)
     parts = [values[source == number] for number in range(len(colors))]
     edges = np.histogram_bin_edges(values, bins=min(40, max(8, len(values) // 4)))
@@ -218,7 +219,10 @@ def selection_page(
     sheet: ExampleSheet | Missing,
     diagnosis: Diagnosis | None = None,
 ) -> str:
-    """Render the page. settings: what the user chose. figures: SVG documents by name."""
+    """Render the page.
+
+    settings: chosen by the user. figures: SVG documents by name.
+    """
     rows = sorted(result.classes.to_pylist(), key=lambda row: -row["weight"])
     columns = {"class": "class_name", "images": "n_images", "weight": "weight"}
     columns |= {measure: measure} if (measure := result.weights.measure) else {}

@@ -1,4 +1,4 @@
-// Sorting and searching of tables and cards, and images of a map. The page is complete without it.
+// Sort and search tables and cards, and show the images of a map. The page is complete without this script.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
   const rows = Array.from(body.rows);
@@ -31,9 +31,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
   search.type = "search";
   search.placeholder = table.dataset.search;
   search.setAttribute("aria-label", search.placeholder);
-  const found = document.createElement("span");
-  found.className = "found";
-  found.setAttribute("role", "status");
+  const count = document.createElement("span");
+  count.className = "found";
+  count.setAttribute("role", "status");
   search.addEventListener("input", () => {
     const words = search.value.toLowerCase().split(/\s+/);
     let n = 0;
@@ -41,9 +41,9 @@ for (const table of document.querySelectorAll("table.sortable")) {
       row.hidden = !words.every((word) => text.get(row).includes(word));
       n += !row.hidden;
     }
-    found.textContent = search.value ? `${n.toLocaleString("en")} of ${rows.length.toLocaleString("en")}` : "";
+    count.textContent = search.value ? `${n.toLocaleString("en")} of ${rows.length.toLocaleString("en")}` : "";
   });
-  table.parentElement.before(search, found);
+  table.parentElement.before(search, count);
 }
 
 // The image behind a mark of a map, by pointer or arrow keys: tiles of 40 pixels, 2 apart, 5 a row.
@@ -68,19 +68,19 @@ for (const map of document.querySelectorAll("figure.map")) {
   };
   const hide = () => { tile.hidden = true; };
   const onScreen = ({ at }, box = drawn.getBoundingClientRect()) => [box.left + (at[0] / 1000) * box.width, box.top + (at[1] / 1000) * box.height];
-  const look = ({ clientX, clientY }) => {
-    let least = 12; // pixels: farther marks are not meant
-    let found = null;
+  const showNearest = ({ clientX, clientY }) => {
+    let least = 12; // pixels; farther marks do not count
+    let nearest = null;
     const box = drawn.getBoundingClientRect();
     for (const spot of spots) {
       const [x, y] = onScreen(spot, box);
       const distance = Math.hypot(x - clientX, y - clientY);
-      if (distance < least) [least, found] = [distance, spot];
+      if (distance < least) [least, nearest] = [distance, spot];
     }
-    if (found) show(found, clientX, clientY);
+    if (nearest) show(nearest, clientX, clientY);
     else hide();
   };
-  for (const kind of ["pointermove", "pointerdown"]) drawn.addEventListener(kind, look);
+  for (const kind of ["pointermove", "pointerdown"]) drawn.addEventListener(kind, showNearest);
   drawn.addEventListener("pointerleave", hide);
   let current = -1; // of the keyboard, from left to right
   drawn.setAttribute("tabindex", "0");
@@ -106,7 +106,7 @@ const sizes = new ResizeObserver((changed) => {
 });
 for (const wide of document.querySelectorAll(".wide")) sizes.observe(wide);
 
-// On paper nothing can be unfolded.
+// Unfold everything for printing.
 addEventListener("beforeprint", () => {
   for (const fold of document.querySelectorAll("details:not([open])")) {
     fold.open = true;
