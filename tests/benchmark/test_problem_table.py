@@ -14,7 +14,7 @@ LINES = [line | {"n_categories": 10, "n_used": USED[line["setting"]]} for line i
 ROWS = problem_rows(SUITE, LINES)
 
 
-def test_each_problem_has_a_table_with_mean_and_deviation_over_seeds():
+def test_problem_table_has_mean_and_deviation():
     tables = problem_tables(ROWS)
     assert [each.title for each in tables] == ["p", "q", "r"]
     assert tables[0].rows[0] == ("own", "2", "52.0 ±2.8", "", "26.0 ±1.4", "9 of 10")

@@ -21,7 +21,7 @@ def line(run):
     return study(run.path, "truth.parquet")
 
 
-def test_a_line_has_the_scores_of_the_run_and_of_every_simple_method(run, line):
+def test_line_has_scores_of_all_methods(run, line):
     assert list(line["scores"]) == ["answer", *BASELINES]
     assert line["scores"]["answer"]["all"] == pytest.approx(100 * run.scores.all, abs=0.06)
     assert line["scores"]["answer"]["names"]["all"] <= line["scores"]["answer"]["all"]

@@ -22,7 +22,7 @@ HEBREW = SuiteProblem(
 )
 
 
-def test_half_of_the_classes_are_old_and_half_of_their_images_labeled():
+def test_half_of_the_old_images_are_labeled():
     problem = problem_of(HEBREW)
     assert len(problem.own_classes) == 11
     assert len(problem.own_rows) == 11 * 4
@@ -62,7 +62,7 @@ def test_without_old_classes_only_the_pool_is_labeled():
     assert set(problem.target.labels.tolist()) == {-1}
 
 
-def test_wrong_labels_have_the_requested_count_and_are_never_own():
+def test_wrong_labels_are_counted_and_never_own():
     right, spoiled = problem_of(HEBREW), problem_of(replace(HEBREW, wrong_labels=0.25))
     assert right.pool.images.paths == spoiled.pool.images.paths
     differs = right.pool.images.labels != spoiled.pool.images.labels
@@ -79,7 +79,7 @@ def test_source_in_data_needs_the_folder():
         problem_of(replace(HEBREW, target="{data}/pets.zip"))
 
 
-def test_uneven_classes_go_from_the_largest_to_the_smallest_size():
+def test_uneven_classes_have_the_given_sizes():
     problem = problem_of(replace(HEBREW, pool={}, uneven=(8, 2)))
     names = [
         *problem.pool.images.table["class_name"].to_pylist(),

@@ -9,9 +9,9 @@ from tests.benchmark.test_suite import TINY
 from justright.benchmark.problems import images_fingerprint, problem_of
 from justright.benchmark.results import (
     RESULTS,
+    all_settings,
     append_result,
     default_changes,
-    every_setting,
     fingerprint,
     missing_runs,
     read_results,
@@ -48,7 +48,7 @@ def lines_of(suite, data, **more):
         for setting, seed in suite.runs_of(problem):
             about = {"problem": problem.name, "setting": setting.name, "seed": seed, "images": images, "new": 0.5}
             about["print"] = fingerprint(suite, problem, setting, seed)
-            about["made_with"] = every_setting(suite.spec(setting, seed, None, problem))
+            about["made_with"] = all_settings(suite.spec(setting, seed, None, problem))
             yield about | more
 
 
@@ -79,14 +79,14 @@ def test_line_with_a_changed_default_is_shown_with_a_remark(suite, data, tmp_pat
 
 def test_changed_rule_for_the_length_of_training_is_detected(monkeypatch):
     spec = RunSpec(method="gcd", backbone="efficientnet_lite0", scale="small")
-    before = every_setting(spec)
+    before = all_settings(spec)
     assert before["config.n_epochs"] is None
-    assert before == every_setting(spec)
+    assert before == all_settings(spec)
     monkeypatch.setattr(gcd, "MIN_STEPS_ON_ACTIVATIONS", 500)
-    changed = {name for name, value in every_setting(spec).items() if before[name] != value}
+    changed = {name for name, value in all_settings(spec).items() if before[name] != value}
     assert changed
     assert all(name.startswith("fitted_without_norm.") for name in changed)
-    fixed = every_setting(replace(spec, settings={"n_epochs": 3}))
+    fixed = all_settings(replace(spec, settings={"n_epochs": 3}))
     assert not [name for name in fixed if name.startswith("fitted")], "no rule applies"
 
 

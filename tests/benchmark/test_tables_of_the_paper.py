@@ -132,7 +132,7 @@ def test_full_scale_uses_published_settings():
     assert seen["gcd", "cars"] is seen["kmeans", "cars"] is None
 
 
-def test_suite_and_discover_share_the_entropy_of_a_data_set():
+def test_suite_and_discover_use_the_same_entropy():
     suite = read_suite("taba9", "full")
     by_source = {each.target.partition(":")[0]: each.settings.get("entropy_scale") for each in suite.problems}
     assert {name: value for name, value in by_source.items() if value is not None} == PUBLISHED_ENTROPY

@@ -141,7 +141,7 @@ def test_several_rows_count_as_their_mean_if_all_were_run():
     assert result.difference is None, "one problem has no interval"
 
 
-def test_guides_targets_groups_and_other_methods_are_kept_apart():
+def test_claims_separate_roles_targets_groups_and_methods():
     of_guides = Claim("bins helps", ("bins",), ("none",))
     assert verdicts(suite_of(of_guides), lines_of(VALUES), others, is_guide=True)[0].n_pairs == 0
     on_dogs = Claim("bins helps", ("bins",), ("none",), targets=("dogs",))

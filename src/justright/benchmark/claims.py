@@ -48,36 +48,40 @@ class Verdict:
 
     def cells(self) -> tuple[str, ...]:
         """Text for a table: claim, verdict, difference, problems, the paper's difference."""
-        paper = "" if self.paper is None else f"{self.paper:+.1f}" + ", excluded" * bool(self.is_paper_excluded)
         text = f"the same, {self.method} alone" if self.method else self.claim
-        text += " (guide)" * self.is_guide
-        text += f" (without {', '.join(self.left_out)}: not converged)" if self.left_out else ""
+        if self.is_guide:
+            text += " (guide)"
+        if self.left_out:
+            text += f" (without {', '.join(self.left_out)}: not converged)"
+        paper = "" if self.paper is None else f"{self.paper:+.1f}"
+        if self.is_paper_excluded:
+            paper += ", excluded"
         return text, self.verdict, difference_text(self.difference), str(self.n_problems or ""), paper
 
 
-Others = Callable[[str], tuple[Suite, Sequence[Line]]]  # another suite by its name, and its lines
+OpenSuite = Callable[[str], tuple[Suite, Sequence[Line]]]  # returns the suite of a name, and its lines
 
 
-def verdicts(suite: Suite, lines: Sequence[Line], others: Others, is_guide: bool = False) -> list[Verdict]:
+def verdicts(suite: Suite, lines: Sequence[Line], open_suite: OpenSuite, is_guide: bool = False) -> list[Verdict]:
     """One verdict per claim of the suite, followed by one per method if there are several; see `compared`."""
-    return corrected(compared(suite, lines, others, is_guide))
+    return corrected(compared(suite, lines, open_suite, is_guide))
 
 
-def compared(suite: Suite, lines: Sequence[Line], others: Others, is_guide: bool = False) -> list[Verdict]:
+def compared(suite: Suite, lines: Sequence[Line], open_suite: OpenSuite, is_guide: bool = False) -> list[Verdict]:
     """Differences and p-values for each claim, not corrected and without an outcome.
 
     The unit is the problem: runs that differ in seed or method are averaged within it first. A method that has not
     converged does not count together with others.
 
     Parameters:
-        others: for a claim that compares two tables.
+        open_suite: opens the other table of a claim that compares two.
         is_guide: judge the runs with the pool as a guide, and only claims about rows that have such runs.
     """
     guides = {setting.row for setting in suite.settings if setting.is_guide}
     role = "guide" if is_guide else "rival"
     claims = [claim for claim in suite.claims if claim.role in ("", role)]
     claims = [claim for claim in claims if not is_guide or guides.intersection((*claim.better, *claim.than))]
-    return [verdict for claim in claims for verdict in _judged(claim, suite, lines, others, is_guide)]
+    return [verdict for claim in claims for verdict in _verdicts_of(claim, suite, lines, open_suite, is_guide)]
 
 
 def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -90,15 +94,18 @@ def corrected(verdicts: Sequence[Verdict]) -> list[Verdict]:
         family = [place for place, each in enumerate(verdicts) if each.method == method and each.p_values]
         p_values = {name: holm([verdicts[place].p_values[name] for place in family]) for name in OUTCOMES}
         for number, place in enumerate(family):
-            is_shown = [name for name in OUTCOMES if p_values[name][number] <= ERROR_RATE]
-            outcomes[place] = is_shown[0] if is_shown else UNDECIDED
+            shown = [name for name in OUTCOMES if p_values[name][number] <= ERROR_RATE]
+            outcomes[place] = shown[0] if shown else UNDECIDED
     return [replace(each, verdict=outcomes.get(place, each.verdict)) for place, each in enumerate(verdicts)]
 
 
-def _judged(claim: Claim, suite: Suite, lines: Sequence[Line], others: Others, is_guide: bool) -> list[Verdict]:
-    suite_than, lines_than = others(claim.than_suite) if claim.than_suite else (suite, lines)
+def _verdicts_of(
+    claim: Claim, suite: Suite, lines: Sequence[Line], open_suite: OpenSuite, is_guide: bool
+) -> list[Verdict]:
+    """The verdict on a claim for all methods together, then for each if there are several."""
+    suite_than, lines_than = open_suite(claim.than_suite) if claim.than_suite else (suite, lines)
     group_than = claim.than_group or claim.group
-    # a table without a pool has no guide: both roles are the same there
+    # without a pool both roles are the same
     is_guide_than = is_guide and any(setting.is_guide for setting in suite_than.settings)
     runs_than = _runs(suite_than, lines_than, group_than, is_guide_than)
     pairs = _paired(claim, _runs(suite, lines, claim.group, is_guide), runs_than, {})
@@ -127,14 +134,15 @@ def is_converged(suite: Suite, lines: Sequence[Line], method: str) -> bool:
 def _verdict(
     claim: Claim, pairs: Mapping[Key, float], printed: Mapping[Key, float], is_guide: bool, method: str = ""
 ) -> Verdict:
-    ours, theirs = (
-        {key: value for key, value in values.items() if method in ("", key[-1])} for values in (pairs, printed)
-    )
-    paper = float(np.mean(list(theirs.values()))) if theirs else None
+    """The verdict on a claim for one method, or for all of them if `method` is empty."""
+    if method:
+        pairs = {key: value for key, value in pairs.items() if key[-1] == method}
+        printed = {key: value for key, value in printed.items() if key[-1] == method}
+    paper = float(np.mean(list(printed.values()))) if printed else None
     of_problem: dict[str, list[float]] = {}
-    for key, value in ours.items():
-        of_problem.setdefault(key[0], []).append(value)
-    verdict = Verdict(claim.text, NOT_RUN, None, len(of_problem), len(ours), paper, is_guide, method)
+    for (target, _, _), value in pairs.items():
+        of_problem.setdefault(target, []).append(value)
+    verdict = Verdict(claim.text, NOT_RUN, None, len(of_problem), len(pairs), paper, is_guide, method)
     if len(of_problem) < 2:
         return verdict
     differences = ProblemDifferences(np.array([np.mean(values) for values in of_problem.values()]))
@@ -152,7 +160,7 @@ def outcome_p_values(
     """The p-value of each outcome: the probability of differences like these if the outcome is false.
 
     A claim holds if the mean is above 0 (or above -`behind`), or less than `within` away from 0 if `within` is set.
-    Tests for above and below are two-sided, so that both together are wrong in 5 % of the cases.
+    The tests for above and below are two-sided, so that both together are wrong in 5 % of the cases.
     """
     if within is not None:
         outside = min(differences.p_above(within), differences.p_below(-within))
@@ -177,7 +185,7 @@ def _runs(suite: Suite, lines: Sequence[Line], group: str, is_guide: bool) -> Va
 
 
 def _figures(table: str, group: str) -> Values:
-    """The figures that the paper prints for the group; they have no seed."""
+    """The figures that the paper prints for the group; their seed is None."""
     return {
         (row.target, None, row.method, row.selection): row.accuracy[group]
         for row in paper_rows()

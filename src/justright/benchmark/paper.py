@@ -79,7 +79,7 @@ class PaperTableRow:
     @property
     def name(self) -> str:
         """The name to show."""
-        return f"{self.method}, {self.row}{' (guide)' * self.is_guide}"
+        return f"{self.method}, {self.row} (guide)" if self.is_guide else f"{self.method}, {self.row}"
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,11 @@ class PaperTable:
     def doubts(self) -> list[str]:
         """Why figures of the paper that are shown cannot be right."""
         cells = [(row, target, cell) for row in self.rows for (target, _), cell in row.cells.items()]
-        shown = [(row, target, cell) for row, target, cell in cells if target != EVERY]
-        names = [target if self.is_count else f"{row.name}, {target}" for row, target, _ in shown]
-        texts = [f"{name}: {text}" for name, (*_, cell) in zip(names, shown, strict=True) for text in cell.doubts]
+        texts = []
+        for row, target, cell in cells:
+            name = target if self.is_count else f"{row.name}, {target}"
+            if target != EVERY:
+                texts += [f"{name}: {text}" for text in cell.doubts]
         return list(dict.fromkeys(texts))
 
     def label(self, target: str) -> str:

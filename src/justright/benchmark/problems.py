@@ -19,13 +19,13 @@ from justright.utils.seeding import generator
 REST = "rest of the target's source"
 PUBLISHED, HALF = "published", "half"  # values of `roles`
 DATA = "{data}"  # in a source: the folder with the data
-OTHER_CLASSES = "rest"  # among `labels`: the classes of the target's source that were not drawn
+OTHER_CLASSES = "rest"  # in `labels`: the classes of the target's source that were not drawn
 
 
 def problem_of(description: SuiteProblem, data: Path | None = None) -> Problem:
     """Open, draw, split and merge. The result depends on the description and the files alone."""
     seed, source = description.split_seed, _capped(description, description.target, data)
-    others = [_others(description, place, data).named(name) for name, place in description.pool.items()]
+    others = [_pool_set(description, place, data).named(name) for name, place in description.pool.items()]
     own: list[ImageSet] = []
     roles: ClassSplit | None
     if description.labels:
@@ -77,7 +77,7 @@ def _roles(description: SuiteProblem, images: ImageSet) -> ClassSplit:
     return ClassSplit(tuple(sorted(shuffled[:n_old])), {UNGRADED: tuple(sorted(shuffled[n_old:]))})
 
 
-def _others(description: SuiteProblem, place: str, data: Path | None) -> ImageSet:
+def _pool_set(description: SuiteProblem, place: str, data: Path | None) -> ImageSet:
     """A set of the pool: all of it, or the images that the protocol would label if it were the target."""
     if not description.pool_by_protocol:
         return _open(place, data)

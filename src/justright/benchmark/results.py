@@ -36,7 +36,8 @@ RESULTS = "results.jsonl"
 EXAMPLE = 1000, 50  # images and categories
 
 Line = dict[str, Any]  # one run: problem, part, setting, seed, print (its fingerprint), and scores or failed
-Todo = list[tuple[SuiteProblem, list[tuple[SuiteSetting, int]]]]
+Runs = list[tuple[SuiteSetting, int]]  # settings and seeds
+RunsByProblem = list[tuple[SuiteProblem, Runs]]
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
     assert scores is not None, "a problem of a suite has a truth"
     assert run.truth_file is not None
     weighed = None if selection is None else selection.weighed
-    kept = [] if weighed is None else weighed.classes["weight"].to_numpy()
+    weights = [] if weighed is None else weighed.classes["weight"].to_numpy()
     config = about["config"]
     judged = run.judged(run.truth_file)
     n_new = int((~judged.is_old).sum())
@@ -63,8 +64,8 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
         "n_target": about["n_target"],
         "n_categories": about["n_categories"],
         "n_used": int((run.predictions.sizes > 0).sum()),
-        "pool_classes": len(kept),
-        "kept_classes": int(np.count_nonzero(kept)),
+        "pool_classes": len(weights),
+        "kept_classes": int(np.count_nonzero(weights)),
         "notes": about["notes"],
         "check": about["check"],
         "n_steps": config["n_steps"] * config["n_epochs"] if config.get("n_steps") else None,
@@ -79,8 +80,10 @@ def selection_numbers(weighed: Selection | None) -> Line:
     if weighed is None or len(weighed.images) == 0:
         return {"mean_weight": None, "measure": None}
     name = weighed.weights.measure
-    ends = np.quantile(weighed.weights.columns[name], [0, 0.25, 0.5, 0.75, 1]).round(4).tolist() if name else None
-    return {"mean_weight": round(float(weighed.sample_weight.mean()), 4), "measure": ends and {name: ends}}
+    measure = None
+    if name:
+        measure = {name: np.quantile(weighed.weights.columns[name], [0, 0.25, 0.5, 0.75, 1]).round(4).tolist()}
+    return {"mean_weight": round(float(weighed.sample_weight.mean()), 4), "measure": measure}
 
 
 def class_hits(judged: JudgedPredictions) -> dict[str, list[int]]:
@@ -94,8 +97,8 @@ def class_hits(judged: JudgedPredictions) -> dict[str, list[int]]:
 
 def _in_pool_categories(categories: Sequence[Category], judged: JudgedPredictions, errors: Errors) -> int:
     """Count new images in unmatched categories of labeled classes that the target does not have."""
-    own = {judged.class_names[label] for label in set(judged.y_true[judged.is_old].tolist())}
-    is_pool = np.array([category.kind == "known" and category.name not in own for category in categories])
+    old_names = {judged.class_names[label] for label in set(judged.y_true[judged.is_old].tolist())}
+    is_pool = np.array([category.kind == "known" and category.name not in old_names for category in categories])
     is_pool[errors.cluster[errors.cluster != UNLABELED]] = False
     return int(is_pool[judged.y_pred[~judged.is_old]].sum())
 
@@ -107,8 +110,8 @@ def shown_value(line: Line, group: str) -> float | None:
     """
     if line.get(group) is None:
         return None
-    pool = {"new_as_old": 1, "new_as_new": -1}.get(group, 0) * line.get("new_as_pool", 0.0)
-    return float(line[group]) + pool
+    sign = {"new_as_old": 1, "new_as_new": -1}.get(group, 0)
+    return float(line[group]) + sign * line.get("new_as_pool", 0.0)
 
 
 def counts_of(problem: Problem) -> Line:
@@ -134,7 +137,7 @@ def probe(features: Any, labels: Labels) -> float:
     return float(cross_val_score(RidgeClassifier(0.1), unit_rows(features), labels, cv=folds).mean())
 
 
-def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = (), data: Path | None = None) -> Todo:
+def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = (), data: Path | None = None) -> RunsByProblem:
     """The runs without a valid line, by problem; arguments as in `run_suite`.
 
     A line is invalid if a default of its run has changed, or if `data` has other images now.
@@ -143,7 +146,7 @@ def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = (), data: Path
         raise DataError(f"no problem {unknown[0]!r}", expected=", ".join(problem.name for problem in suite.problems))
     lines = _newest(suite, out)
     valid = {line["print"] for line, change in zip(lines, default_changes(suite, lines), strict=True) if not change}
-    todo = []
+    missing = []
     for problem in (each for each in suite.problems if not only or each.name in only):
         before = {
             line["print"]: line["images"] for line in lines if line["problem"] == problem.name and "images" in line
@@ -151,9 +154,9 @@ def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = (), data: Path
         if before and data is not None and is_in_data(problem):
             now = images_fingerprint(problem_of(problem, data))
             valid -= {key for key, images in before.items() if images != now}
-        if missing := [run for run in suite.runs_of(problem) if fingerprint(suite, problem, *run) not in valid]:
-            todo.append((problem, missing))
-    return todo
+        if runs := [run for run in suite.runs_of(problem) if fingerprint(suite, problem, *run) not in valid]:
+            missing.append((problem, runs))
+    return missing
 
 
 def suite_results(suite: Suite, out: Path) -> list[Line]:
@@ -185,7 +188,7 @@ def append_result(path: Path, line: Line) -> None:
     with FileLock(path.with_name(".results.lock")):
         is_torn = path.exists() and not path.read_bytes().endswith(b"\n")  # a killed process may leave half a line
         with path.open("a", encoding="utf-8") as file:
-            file.write("\n" * is_torn + json.dumps(signed(line)) + "\n")
+            file.write(("\n" if is_torn else "") + json.dumps(signed(line)) + "\n")
 
 
 def read_results(path: Path) -> list[Line]:
@@ -217,7 +220,7 @@ def fingerprint(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed
     return hash_value([_changed_fields(problem), setting.name, _changed_fields(spec), also], size=8)
 
 
-def every_setting(spec: RunSpec) -> dict[str, Any]:
+def all_settings(spec: RunSpec) -> dict[str, Any]:
     """All settings of method and selector, defaults included, as plain values.
 
     Settings that depend on the data, such as the length of training, are computed for an example of `EXAMPLE` size.
@@ -248,7 +251,7 @@ def default_changes(suite: Suite, lines: Sequence[Line]) -> list[dict[str, tuple
     for line in lines:
         key = line["problem"], line["setting"]
         if key not in current:
-            current[key] = every_setting(suite.spec(settings[key[1]], line["seed"], None, problems[key[0]]))
+            current[key] = all_settings(suite.spec(settings[key[1]], line["seed"], None, problems[key[0]]))
         before, now = line.get("made_with", {}), current[key]
         shared = before.keys() & now.keys()
         changes.append({name: pair for name, pair in differences(before, now).items() if name in shared})

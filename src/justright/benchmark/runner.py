@@ -14,22 +14,23 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain, cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from justright.benchmark.problems import images_fingerprint, problem_of
 from justright.benchmark.results import (
     RESULTS,
     Line,
-    Todo,
+    Runs,
+    RunsByProblem,
+    all_settings,
     append_result,
     counts_of,
-    every_setting,
     fingerprint,
     missing_runs,
     result_of,
     suite_results,
 )
-from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
+from justright.benchmark.suite import Suite, SuiteProblem
 from justright.discovery.methods import FIRST_PARTS
 from justright.runs.owner import LOCK, owned
 from justright.runs.run_folder import RunFolder
@@ -42,9 +43,19 @@ if TYPE_CHECKING:
     from justright.runs.run import Run
 
 START_SECONDS = 1.5  # seconds of a run that do not grow with its images
-LARGE = ("checkpoint", *FIRST_PARTS, "pool.features", "target.features", "model.safetensors")  # files of a run
+LARGE_FILES = ("checkpoint", *FIRST_PARTS, "pool.features", "target.features", "model.safetensors")  # files of a run
 
 _log = logging.getLogger(__name__)
+
+
+class Task(NamedTuple):
+    """Some runs of one problem, in one process."""
+
+    suite: Suite
+    problem: SuiteProblem
+    runs: Runs
+    out: Path
+    data: Path | None
 
 
 def run_suite(
@@ -72,14 +83,16 @@ def run_suite(
         devices: the problems take these in turn, instead of the device of the suite.
     """
     with owned(out):
-        todo = missing_runs(suite, out, only, data)
-        for problem, _ in todo:  # a problem that cannot be opened raises before another one is run
+        missing = missing_runs(suite, out, only, data)
+        for problem, _ in missing:  # a problem that cannot be opened raises before another one is run
             problem_of(problem, data)
         results, images = out.absolute(), data and data.absolute()  # a worker may have another working directory
         by_device = cycle([suite.with_run(device=device) for device in devices] or [suite])
-        tasks = [(next(by_device), problem, runs, results, images) for problem, runs in process_parts(todo, n_jobs)]
+        tasks = [
+            Task(next(by_device), problem, runs, results, images) for problem, runs in process_parts(missing, n_jobs)
+        ]
         opened = nullcontext(engine or in_process) if engine or n_jobs == 1 else ENGINES["processes"](n_jobs)
-        n_runs = sum(len(runs) for _, runs in todo)
+        n_runs = sum(len(runs) for _, runs in missing)
         with opened as run_all:
             lines = run_all(_run_problem if run_all is in_process else _run_on_one_core, tasks)
             for _ in track(chain.from_iterable(lines), n_runs, f"runs of {suite.name}"):
@@ -87,15 +100,15 @@ def run_suite(
         return suite_results(suite, out)
 
 
-def process_parts(todo: Todo, n_jobs: int) -> Todo:
+def process_parts(missing: RunsByProblem, n_jobs: int) -> RunsByProblem:
     """The work of each process: a problem, or one seed of it if there are more jobs than problems.
 
     The first seed of every problem comes first, so that processes that start together rarely need the same views.
     """
-    if n_jobs <= len(todo):
-        return todo
-    seeds = sorted({seed for _, runs in todo for _, seed in runs})
-    parts = [(problem, [run for run in runs if run[1] == seed]) for seed in seeds for problem, runs in todo]
+    if n_jobs <= len(missing):
+        return missing
+    seeds = sorted({seed for _, runs in missing for _, seed in runs})
+    parts = [(problem, [run for run in runs if run[1] == seed]) for seed in seeds for problem, runs in missing]
     return [(problem, runs) for problem, runs in parts if runs]
 
 
@@ -105,7 +118,7 @@ def run_path(out: Path, problem: str, setting: str, seed: int) -> Path:
     return out / "runs" / names[0] / f"{names[1]}-{seed}"
 
 
-def _run_on_one_core(task: tuple[Any, ...]) -> list[Line]:
+def _run_on_one_core(task: Task) -> list[Line]:
     """Run a problem in a separate process, with one thread."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported, by a run
     if threading.current_thread() is threading.main_thread():
@@ -113,15 +126,12 @@ def _run_on_one_core(task: tuple[Any, ...]) -> list[Line]:
     return list(_run_problem(task))
 
 
-def _run_problem(task: tuple[Any, ...]) -> Iterator[Line]:
+def _run_problem(task: Task) -> Iterator[Line]:
     """Run some settings and seeds on a problem; each line is saved when its run is finished."""
-    suite: Suite
-    description: SuiteProblem
-    runs: list[tuple[SuiteSetting, int]]
     suite, description, runs, out, data = task
     problem = problem_of(description, data)
     images = images_fingerprint(problem)
-    problem, _ = problem.without_copies()  # no label of a target image may reach training
+    problem, _ = problem.without_copies()  # a labeled copy would give away the label of a target image
     from justright.features.backbone import load_backbone
     from justright.runs.run import Run
 
@@ -134,7 +144,7 @@ def _run_problem(task: tuple[Any, ...]) -> Iterator[Line]:
             line |= counts_of(problem)
         else:
             spec = suite.spec(setting, seed, problem.n_target_classes, description)
-            line["made_with"] = every_setting(spec)
+            line["made_with"] = all_settings(spec)
             backbone = loaded(spec.backbone, spec.checkpoint, spec.device, spec.img_size)
             path = run_path(out, description.name, setting.name, seed)
             about = {"command": f"justright benchmark run {suite.name}", "print": line["print"]}
@@ -146,13 +156,13 @@ def _run_problem(task: tuple[Any, ...]) -> Iterator[Line]:
                 except DegenerateError as error:
                     line["failed"] = str(error)
                 if not suite.keeps_files:
-                    _remove(path / name for name in LARGE)
+                    _remove(path / name for name in LARGE_FILES)
         append_result(out / RESULTS, line)
         yield line
 
 
 def _finished(make: Callable[[], Run]) -> RunFolder:
-    """The finished run. Resumes it if it was stopped; otherwise removes everything in its folder and starts."""
+    """The finished run: resumed if it was stopped, otherwise started in an empty folder."""
     run = make()
     path = run.folder.path
     if _is_stopped(path, run.request["print"]):
@@ -195,7 +205,7 @@ class SuiteCosts:
         return f"{self.n_runs:,} runs, about {time}, up to {disk} of features and views; less if some are cached."
 
 
-def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int = 1) -> SuiteCosts:
+def suite_costs(suite: Suite, missing: RunsByProblem, data: Path | None = None, n_jobs: int = 1) -> SuiteCosts:
     """Estimate the costs. Each method is measured on its first problem; all else is computed from that."""
     from justright.features.backbone import load_backbone
     from justright.runs.costs import CostPlan, Rates, Work
@@ -203,7 +213,7 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
 
     seconds, n_bytes, n_runs = 0.0, 0, 0
     rates: dict[str, Rates] = {}
-    for number, (description, runs) in enumerate(todo):
+    for number, (description, runs) in enumerate(missing):
         problem = problem_of(description, data)
         specs = [suite.spec(setting, seed, problem.n_target_classes, description) for setting, seed in runs]
         if number == 0:
@@ -224,5 +234,5 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
         n_runs += len(runs)
         seconds += work.n_images * plan.rates.extract + sum(of_bank for of_bank, _ in banks.values())
         n_bytes += work.n_images * backbone.dim * 4 + sum(of_bank for _, of_bank in banks.values())
-    n_parallel = max(1, min(n_jobs, len(process_parts(todo, n_jobs))))
+    n_parallel = max(1, min(n_jobs, len(process_parts(missing, n_jobs))))
     return SuiteCosts(n_runs, seconds / n_parallel, n_bytes)

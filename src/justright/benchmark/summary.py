@@ -15,10 +15,9 @@ from justright.evaluation.scores import GROUPS
 
 PERCENT = 100.0
 PROBLEM_COLUMNS = (
-    *("suite", "problem", "part", "setting", "runs"),
-    *(name for group in GROUPS for name in (group, f"{group} spread")),
-    *("categories", "categories in use"),
-)
+    "suite", "problem", "part", "setting", "runs", "all", "all spread", "old", "old spread", "new", "new spread",
+    "categories", "categories in use",
+)  # fmt: skip
 
 Difference = tuple[float, float, float]  # mean, low and high, paired by problem
 Record = dict[str, Any]  # by the name of the column; None for a missing value

@@ -16,15 +16,14 @@ from justright.evaluation.scores import GROUPS
 DOUBTED = "?"  # marks a figure of the paper that cannot be right as printed
 IN_DOUBT = "Figures of the paper in doubt"
 SETTING_COLUMNS = (
-    *("setting", "problems", "runs", "All", "Old", "New"),
-    *("All against baseline", "New against baseline", "better"),
-)
+    "setting", "problems", "runs", "All", "Old", "New", "All against baseline", "New against baseline", "better",
+)  # fmt: skip
 VERDICT_COLUMNS = ("claim", "here", "difference", "problems", "paper")
 NAMES = {"new_as_old": "New taken for old", "new_as_new": "New taken for new", "probe": "Transfer"}
 RECORD_COLUMNS = (
-    *("table", "profile", "method", "row", "role", "target", "here", "group", "mean", "spread", "runs"),
-    *("change", "change low", "change high", "paper", "paper change", "doubts"),
-)
+    "table", "profile", "method", "row", "role", "target", "here", "group", "mean", "spread", "runs", "change",
+    "change low", "change high", "paper", "paper change", "doubts",
+)  # fmt: skip
 CSV_COLUMNS = (*RECORD_COLUMNS, "claim", "verdict", "problems", "paper excluded")
 LATEX_ESCAPES = {letter: f"\\{letter}" for letter in "&%$#_{}"}
 LATEX_ESCAPES |= {"±": r"$\pm$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -59,10 +58,10 @@ def problem_tables(rows: Sequence[Record]) -> list[TextTable]:
 
 def _problem_cells(row: Record) -> tuple[str, ...]:
     scores = ["" if row[group] is None else mean_text(row[group], row[f"{group} spread"]) for group in GROUPS]
-    used = ""
-    if row["categories in use"] is not None:
-        counts = [f"{row[name]:.1f}".removesuffix(".0") for name in ("categories in use", "categories")]
-        used = " of ".join(counts)
+    if row["categories in use"] is None:
+        used = ""
+    else:
+        used = " of ".join(f"{row[name]:.1f}".removesuffix(".0") for name in ("categories in use", "categories"))
     return (row["setting"], str(row["runs"]), *scores, used)
 
 
@@ -79,8 +78,9 @@ def settings_table(title: str, rows: Sequence[SettingRow]) -> TextTable:
 
 def claims_table(name: str, verdicts: Sequence[Verdict]) -> TextTable | None:
     """The verdict on each claim of a suite; None if it has no claims."""
-    title = f"{name}: claims"
-    return TextTable(title, VERDICT_COLUMNS, [verdict.cells() for verdict in verdicts]) if verdicts else None
+    if not verdicts:
+        return None
+    return TextTable(f"{name}: claims", VERDICT_COLUMNS, [verdict.cells() for verdict in verdicts])
 
 
 def notes(table: PaperTable) -> list[str]:
@@ -151,8 +151,9 @@ def latex(tables: Sequence[TextTable], notes: Sequence[str] = (), doubts: Sequen
         lines += map(line, rows)
         lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
         parts.append("\n".join(lines))
-    remarks = [*notes, *([IN_DOUBT + ":"] if doubts else []), *doubts]
-    parts += ["\n".join(f"% {remark}" for remark in remarks)] if remarks else []
+    comments = [*notes, f"{IN_DOUBT}:", *doubts] if doubts else notes
+    if comments:
+        parts.append("\n".join(f"% {comment}" for comment in comments))
     return "\n\n".join(parts) + "\n"
 
 
@@ -166,8 +167,11 @@ def _texts(cell: Cell, is_count: bool) -> tuple[str, str, str]:
     ours = f"{cell.mean:,.0f}" if is_count else mean_text(cell.mean, cell.spread)
     paper = ""
     if cell.paper is not None:
-        moved = "" if cell.paper_change is None else f" ({cell.paper_change:+.1f})"
-        paper = f"{cell.paper:{',.0f' if is_count else '.1f'}}{moved}{DOUBTED * bool(cell.doubts)}"
+        paper = f"{cell.paper:,.0f}" if is_count else f"{cell.paper:.1f}"
+        if cell.paper_change is not None:
+            paper += f" ({cell.paper_change:+.1f})"
+        if cell.doubts:
+            paper += DOUBTED
     return ours, difference_text(cell.change), paper
 
 
