@@ -30,7 +30,7 @@ from justright.runs.request import (
     resolve_device,
     with_published_settings,
 )
-from justright.runs.request_checks import check_problem, check_request
+from justright.runs.request_checks import check_problem, check_request, expect_own_folder
 from justright.runs.run_features import expect_network
 from justright.runs.run_folder import RunFolder
 from justright.runs.source_checks import LeftOut, copies_left_out, label_warnings, left_out_by_name, summary
@@ -163,9 +163,10 @@ def run_discovery(
     if truth is not None and target_has_labels:
         raise JustrightError("--truth together with --target-has-labels", expected="one of them")
     out, truth = Path(mkdtemp(prefix="justright-") if out is None else out), optional_path(truth)
+    sources = {"pool": [], "labeled": [], "target": ""} | dict(request or {})
+    folders = [*sources["labeled"], *sources["pool"], sources["target"]]
     previous = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
     is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun started
-    sources = {"pool": [], "labeled": [], "target": ""} | dict(request or {})
     with ExitStack() as stack:
         if not is_first:
             stack.enter_context(use(progress=silent, message=lambda message: None))
@@ -181,6 +182,7 @@ def run_discovery(
         )
         check_request(spec, tensorboard)
         if is_first:
+            expect_own_folder(out, filter(None, folders))
             stack.enter_context(owned(out))
         processes = stack.enter_context(joined_processes(device))
         if engine != "local":
@@ -196,6 +198,7 @@ def run_discovery(
         network = network_of(target, name, spec.checkpoint, device, spec.img_size)
         expect_network(spec.features, network)  # before images are hashed, which may take minutes
         left_out = left_out_by_name(sources["labeled"], sources["pool"], [sources["target"]])
+        left_out = [each for each in left_out if out.absolute() not in Path(each.path).parents]  # --out in a source
         for images in (problem.pool.images, problem.target):
             processes.hash_together(images)
         warnings = label_warnings(problem.pool, target.classes.values() if target_has_labels else ())
