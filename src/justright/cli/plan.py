@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import COUNT, FILE, SOURCES, Command, device_option, training_options
+from justright.cli.common import COUNT, FILE, SOURCES, Command, Integer, device_option, training_options
 from justright.cli.terminal import Terminal, with_terminal
-from justright.data import open_images
+from justright.data import ImageSet, open_images
 from justright.discovery.methods import METHODS
 from justright.runs.request import make_spec, resolve_device
 from justright.runs.spec import AUTO, config_of
-from justright.utils.errors import JustrightError
+from justright.utils.errors import JustrightError, MissingDataError
 from justright.utils.files import size_text
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
 @click.option("--target", required=True, metavar="N|SOURCE", help="The unlabeled images, or their number.")
 @click.option("--labeled", default="0", metavar="N|SOURCE", help="Labeled images of the target's classes.")
 @click.option("--pool", default="0", metavar="N|SOURCE", help="Labeled images of other kinds.")
-@click.option("--classes", "n_classes", type=click.IntRange(0), help="Number of classes, if --labeled is a number.")
+@click.option("--classes", "n_classes", type=Integer(0), help="Number of classes, if --labeled is a number.")
 @click.option(
     "--k",
     "n_target",
-    type=click.IntRange(2),
+    type=Integer(2),
     help="Number of categories in the target. Default: twice the classes of --labeled, at least one per 30 images.",
 )
 @click.option(
@@ -44,7 +44,7 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
     help="Number of processes of torchrun. They share the training; the first one does all other work.",
 )
 @click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed.")
-@click.option("--img-size", type=click.IntRange(16), help="Image size in pixels. Default: that of the backbone.")
+@click.option("--img-size", type=Integer(16), help="Image size in pixels. Default: that of the backbone.")
 @device_option
 @training_options
 @click.option("--rates", type=FILE, help="Output of an earlier call with --json; nothing is measured then.")
@@ -88,8 +88,8 @@ def plan(
     device = resolve_device(device)
     spec = make_spec(device=device, **options)
     config_of(spec)  # validate the settings before any image is read
-    images = None if target.replace("_", "").isdecimal() else open_images(target)
-    n_target = int(target) if images is None else len(images)
+    opened = _number_or_images(target)
+    images, n_target = (None, opened) if isinstance(opened, int) else (opened, len(opened))
     if not n_target:
         raise JustrightError("0 images in the target", expected="at least one")
     if backbone == AUTO:
@@ -133,9 +133,19 @@ def _class_sizes(given: str, n_classes: int | None = None) -> list[int]:
 
     from justright.runs.costs import IMAGES_PER_CATEGORY
 
-    if not given.replace("_", "").isdecimal():
-        sizes: list[int] = np.unique(open_images(given).labels, return_counts=True)[1].tolist()
+    n = _number_or_images(given)
+    if not isinstance(n, int):
+        sizes: list[int] = np.unique(n.labels, return_counts=True)[1].tolist()
         return sizes
-    n = int(given)
     n_classes = n_classes or -(-n // IMAGES_PER_CATEGORY)
     return [(n + place) // n_classes for place in range(n_classes)]
+
+
+def _number_or_images(given: str) -> int | ImageSet:
+    digits = given.replace("_", "").replace(",", "")
+    if digits.isdecimal():
+        return int(digits)
+    try:
+        return open_images(given)
+    except MissingDataError as error:
+        raise MissingDataError(error.problem, expected=f"a number such as 10000, {error.expected}") from error

@@ -58,7 +58,7 @@ def no_images(source: Path, others: Sequence[str]) -> DataError:
     held = f"{n:,} other file{'s' * (n != 1)} ({names.encode(errors='backslashreplace').decode()})" if n else "no file"
     return DataError(
         f"{source} holds no images, and {held}",
-        expected=f"files that end in {', '.join(sorted(IMAGE_SUFFIXES))}",
+        expected=f"files that end in {', '.join(sorted(IMAGE_SUFFIXES | (HEIF_SUFFIXES if reads_heif() else set())))}",
         advice=f"{HEIF_EXTRA} to read {n_heif:,} HEIF photo{'s' * (n_heif != 1)}"
         if n_heif
         else "give the folder or zip that holds the images, at any depth",
