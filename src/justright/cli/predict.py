@@ -14,6 +14,7 @@ from justright.cli.common import (
     OUT_FILE,
     SOURCES,
     Command,
+    Number,
     Output,
     checkpoint_option,
     device_option,
@@ -36,7 +37,7 @@ N_SHOWN = 3  # names of unreadable images that are printed
 )
 @click.option(
     "--neither",
-    type=click.FloatRange(0, 0.99),
+    type=Number(0, 0.99),
     default=0.01,
     help="An image is called neither if it fits as badly as the worst of the run's target images; this is their share.",
 )
@@ -77,13 +78,15 @@ def predict(
     images = open_images(source).without_labels()
     if unrecognised := left_out_by_name([], [], [source]):
         terminal.say(f"{summary(unrecognised)}.")
+    if (run / "review" / "log.jsonl").exists():
+        terminal.say("Names and corrections of the review are not used; a new run with the reviewed labels has them.")
     predictions, model = predict_images(run, images, **options)
     predictions.save(out)
     if save_backbone is not None:
         write_backbone(save_backbone, model.backbone_)
     kinds = Counter(predictions.table()["kind"].to_pylist())
     rows = [(kind, kinds[kind]) for kind in ("known", "discovered", "neither")]
-    terminal.table(f"{len(predictions):,} images", ("kind", "images"), rows)
+    terminal.table(f"{len(predictions):,} image{'s' * (len(predictions) != 1)}", ("kind", "images"), rows)
     n_unreadable = len(images) - len(predictions)
     unreadable = sorted({*images.paths} - {*predictions.index["path"].to_pylist()})
     names = ", ".join([*map(printable, unreadable[:N_SHOWN]), *["..."] * (n_unreadable > N_SHOWN)])
