@@ -52,6 +52,12 @@ def check_problem(
     if (out / "run.json").exists():
         check_same_settings(RunFolder(out).about["spec"], spec.to_json(), out)
     own, n_target = problem.own_rows, len(problem.target) - len(problem.given_rows())
+    if n_target == 1 and not len(own):
+        raise DegenerateError(
+            "the target has 1 image, and nothing is labeled",
+            expected="at least 2 images to find categories among",
+            advice="more images, or --labeled",
+        )
     n_known = len(np.unique(problem.pool.images.labels[own])) if config_of(spec).sees_labels else 0
     if spec.weights is not None:
         check_weights(spec.weights, problem.pool)
