@@ -112,7 +112,7 @@ def test_unexpected_errors_keep_their_traceback(monkeypatch):
 def test_interrupt_has_its_own_exit_code(monkeypatch):
     done = run_with(KeyboardInterrupt(), monkeypatch)
     assert done.exit_code == 130
-    assert "Stopped." in done.stderr
+    assert "Stopped. Repeat the command to continue: finished work is kept." in done.stderr
 
 
 def test_full_disk_names_the_file_and_how_to_resume():

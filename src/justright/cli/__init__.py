@@ -75,7 +75,7 @@ class Commands(click.Group):
                 raise
             raise click.ClickException(message_of(error)) from error
         except KeyboardInterrupt:
-            click.echo("\nStopped. Finished files are kept, incomplete ones are removed.", err=True)
+            click.echo("\nStopped. Repeat the command to continue: finished work is kept.", err=True)
             ctx.exit(STOPPED_BY_USER)
 
 

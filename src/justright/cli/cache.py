@@ -82,6 +82,9 @@ def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     half_written = bytes_of(*leftovers(home()))
     remove_leftovers(home())
     before = sum(each["bytes"] for each in kept.sections() if backbone in (None, each["backbone"], each["name"]))
+    every = [*kept.sections(), *banks.sections()]
+    if backbone is not None and not any(backbone in (each["backbone"], each["name"]) for each in every):
+        terminal.say(f"Nothing is kept of {backbone}; `justright cache list` has the names.")
     of_banks = banks.clear(backbone, max(0, allowed - before))
     of_features = kept.clear(backbone, allowed)
     freed = {"features": of_features, "banks": of_banks, "leftovers": half_written}
