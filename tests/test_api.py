@@ -147,6 +147,24 @@ def test_second_call_resumes_and_rejects_other_settings(result, photos, home):
         justright.discover(photos / "target", labeled=photos / "labeled", out=result.path, **QUICK, seed=1)
 
 
+def test_run_overwrites_no_file_of_others(photos, home, tmp_path):
+    target = shutil.copytree(photos / "target", tmp_path / "photos")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "predictions.csv").write_text("mine")
+    for out, message in ((target, "is a folder of images of this run"), (tmp_path / "mine", "holds predictions.csv")):
+        before = sorted(out.iterdir())
+        with pytest.raises(JustrightError, match=message):
+            justright.discover(target, out=out, **QUICK)
+        assert sorted(out.iterdir()) == before
+
+
+def test_run_may_lie_inside_its_target(photos, home, tmp_path):
+    target = shutil.copytree(photos / "target", tmp_path / "photos")
+    for _ in range(2):
+        value = justright.discover(target, out=target / "run", **QUICK)
+        assert not value.run.left_out
+
+
 def test_progress_and_messages_reach_the_caller(photos, tmp_path, home):
     seen, messages = [], []
 

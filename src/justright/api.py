@@ -32,7 +32,7 @@ from justright.runs.request import (
     resolve_method,
     with_published_settings,
 )
-from justright.runs.request_checks import check_problem, check_request
+from justright.runs.request_checks import check_problem, check_request, expect_own_folder
 from justright.runs.run_features import expect_network
 from justright.runs.run_folder import RunFolder
 from justright.runs.source_checks import LeftOut, copies_left_out, label_warnings, left_out_by_name, summary
@@ -169,9 +169,10 @@ def run_discovery(
     out, truth = Path(mkdtemp(prefix="justright-") if out is None else out), optional_path(truth)
     if out.exists() and not out.is_dir():
         raise JustrightError(f"out is the file {out}", expected="a new folder, or that of a run to resume")
+    sources = {"pool": [], "labeled": [], "target": ""} | dict(request or {})
+    folders = [*sources["labeled"], *sources["pool"], sources["target"]]
     previous = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
     is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun started
-    sources = {"pool": [], "labeled": [], "target": ""} | dict(request or {})
     with ExitStack() as stack:
         stack.enter_context(use(tensorboard=tensorboard))
         if not is_first:
@@ -189,6 +190,7 @@ def run_discovery(
         )
         check_request(spec)
         if is_first:
+            expect_own_folder(out, filter(None, folders))
             stack.enter_context(owned(out))
         processes = stack.enter_context(joined_processes(device))
         if engine != "local":
@@ -206,6 +208,7 @@ def run_discovery(
         network = network_of(target, name, spec.checkpoint, device, spec.img_size)
         expect_network(spec.features, network)  # before images are hashed, which may take minutes
         left_out = left_out_by_name(sources["labeled"], sources["pool"], [sources["target"]])
+        left_out = [each for each in left_out if out.absolute() not in Path(each.path).parents]  # --out in a source
         for images in (problem.pool.images, problem.target):
             processes.hash_together(images)
         warnings = label_warnings(problem.pool, target.classes.values() if target_has_labels else ())

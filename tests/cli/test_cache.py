@@ -59,3 +59,9 @@ def test_cache_lists_and_clears_banks_and_leftovers(tmp_path, monkeypatch):
 
 def banks():
     return json.loads(call("cache", "list", "--json"))["banks"]["banks"]
+
+
+def test_clearing_an_unknown_backbone_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
+    done = invoke(["cache", "clear", "--backbone", "dinov3"])
+    assert "Nothing is kept of dinov3; `justright cache list` has the names." in done.stderr

@@ -81,6 +81,22 @@ def test_user_errors_show_one_message(monkeypatch):
     assert (done.exit_code, done.stderr) == (1, "Error: three eyes\nExpected: two\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("discoer", "No such command 'discoer'. Did you mean discover?"),
+        ("cluster-my-photos", "No such command 'cluster-my-photos'."),
+        ("settings simcd", "Invalid value for 'METHOD': 'simcd' is not one of"),
+        ("discover --target a --out b --minutes 5m", "'5m' is not a valid number."),
+        ("discover --target a --out b --epochs 1.5", "'1.5' is not a valid integer."),
+    ],
+)
+def test_mistyped_words_are_named(words, message):
+    done = CliRunner().invoke(main, words.split())
+    assert done.exit_code == 2
+    assert message in done.output
+
+
 def test_unwritable_output_shows_one_message(monkeypatch):
     done = run_with(PermissionError(errno.EACCES, "Permission denied", "/attic/k.json"), monkeypatch)
     assert done.exit_code == 1
@@ -96,7 +112,7 @@ def test_unexpected_errors_keep_their_traceback(monkeypatch):
 def test_interrupt_has_its_own_exit_code(monkeypatch):
     done = run_with(KeyboardInterrupt(), monkeypatch)
     assert done.exit_code == 130
-    assert "Stopped." in done.stderr
+    assert "Stopped. Repeat the command to continue: finished work is kept." in done.stderr
 
 
 def test_full_disk_names_the_file_and_how_to_resume():

@@ -61,6 +61,7 @@ def test_show_prints_a_table(photos: Path) -> None:
     assert result.exit_code == 0
     for word in ("images", "classes", "unlabeled", "groups in superclass"):
         assert word in result.stdout
+    assert "images of" not in result.stdout, "the number of images is there already"
 
 
 def test_show_counts_the_splits_of_a_benchmark(tmp_path: Path) -> None:

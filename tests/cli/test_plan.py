@@ -74,6 +74,13 @@ def test_file_without_rates_raises(tmp_path, text):
     assert "rates.json holds no rates" in done.output
 
 
+def test_number_of_images_may_have_commas():
+    assert "12,000 images, 600 labeled" in planned("--target", "12,000", "--labeled", "600")
+    done = invoke(["plan", "--target", "10k"], 1)
+    assert "no such file or folder: 10k" in done.output
+    assert "a number such as 10000" in done.output
+
+
 def test_no_images_raise():
     done = invoke(["plan", "--target", "0"], 1)
     assert "0 images in the target" in done.output

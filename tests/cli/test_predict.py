@@ -44,6 +44,16 @@ def test_predict_prints_expected_number_of_right_images(run, split, tmp_path, mo
     assert last.endswith(message)
 
 
+def test_predict_says_that_a_review_is_not_used(run, split, tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    out = shutil.copytree(run[0], tmp_path / "run")
+    words = ["predict", str(out), str(split / "hebrew"), "--out", str(tmp_path / "p.csv")]
+    assert "review" not in invoke(words).stderr
+    (out / "review").mkdir()
+    (out / "review" / "log.jsonl").touch()
+    assert "Names and corrections of the review are not used" in invoke(words).stderr
+
+
 def test_skipped_files_are_counted(run, split, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     photos = tmp_path / "photos"
@@ -70,7 +80,7 @@ def test_invalid_options_raise_before_images_are_read(run, split, tmp_path, monk
     (tmp_path / "file").write_text("in the way")
     out, _ = run
     for words, message in (
-        ([str(out), "--out", str(tmp_path / "p.xlsx")], "a name that ends in .csv, .parquet"),
+        ([str(out), "--out", str(tmp_path / "p.xlsx")], "a name that ends in .csv or .parquet"),
         ([str(out), "--out", str(tmp_path / "file" / "p.csv")], "Not a directory"),
         ([str(tmp_path), "--out", str(tmp_path / "p.csv")], "there is no model.json"),
         ([str(tmp_path / "nowhere"), "--out", str(tmp_path / "p.csv")], "does not exist"),

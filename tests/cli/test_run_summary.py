@@ -58,6 +58,16 @@ def test_text_has_counts_and_the_next_step(run, capsys):
     assert f"justright review {run.path}" in message
 
 
+def test_next_command_can_be_copied_and_times_are_verbose(run, capsys, tmp_path):
+    folder = tmp_path / "my run"
+    run.path.rename(folder)
+    for terminal in (Terminal(), Terminal(verbose=True)):
+        show_result(terminal, Result(RunFolder.open(folder)), with_report=False)
+        text = capsys.readouterr().out
+        assert f"justright review '{folder}'" in text
+        assert ("Seconds: " in text) == terminal.verbose
+
+
 def test_report_is_written_if_requested(run, capsys, monkeypatch):
     requested = []
     monkeypatch.setattr(run_report, "write_report", lambda run, out: requested.append(run) or out)

@@ -25,6 +25,23 @@ def test_remarks_are_printed_to_standard_error_with_brackets(capsys):
     assert capsys.readouterr() == ("", "photo[copy].jpg\n")
 
 
+def test_long_lines_break_between_words_on_a_screen_only(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    lines = "a remark of several words that is long\nWritten: /a/path/that/is/longer/than-the/line.csv"
+    Terminal().result({}, lines)
+    Terminal().say(lines)
+    Terminal().table("A title that is longer than its table", ("k",), [(1,)])
+    out, err = capsys.readouterr()
+    assert (out.splitlines()[:2], err) == (lines.split("\n"), f"{lines}\n")
+    assert out.splitlines()[2] == "A title that is longer than its table"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    Terminal().result({}, lines)
+    wrapped = "a remark of several words that\nis long\nWritten:\n/a/path/that/is/longer/than-the/line.csv\n"
+    assert capsys.readouterr().out == wrapped
+    Terminal().result({}, "| a row of Markdown | is | not | broken |")
+    assert capsys.readouterr().out.count("\n") == 1
+
+
 def test_result_is_text_or_json(capsys):
     Terminal().result({"k": 3}, "K = 3")
     assert capsys.readouterr().out == "K = 3\n"

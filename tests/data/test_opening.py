@@ -64,6 +64,15 @@ def test_folder_named_like_a_data_set_is_a_folder(make_tree, monkeypatch):
     assert open_images(Path("glyphs")).paths == ["a/0.png"]
 
 
+def test_endings_include_heif_where_it_is_read(tmp_path, monkeypatch):
+    for reads, name in ((False, ".avif, .bmp"), (True, ".gif, .heic, .heif, .hif, .jp2")):
+        monkeypatch.setattr("justright.data.folder.reads_heif", lambda reads=reads: reads)
+        with pytest.raises(DataError) as error:
+            open_images(tmp_path)
+        assert name in error.value.expected
+        assert (".heic" in error.value.expected) is reads
+
+
 def test_folder_without_images_names_what_it_holds(tmp_path, monkeypatch):
     monkeypatch.setattr("justright.data.folder.reads_heif", lambda: False)
     (tmp_path / "photos").mkdir()

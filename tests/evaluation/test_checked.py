@@ -181,8 +181,8 @@ def test_interval_has_no_width_once_all_images_are_checked():
 
 def test_text_has_estimate_interval_and_counts():
     text = str(estimate_accuracy(np.arange(50), np.arange(50) < 40, 1000))
-    assert text.startswith("All about 80.0 [")
-    assert "from 50 of 1,000 images" in text
+    assert text.startswith("Accuracy about 80.0, 95 % interval ")
+    assert "from 50 checks of 1,000 images" in text
 
 
 def test_invalid_samples_are_rejected():

@@ -15,9 +15,11 @@ from justright.features.automatic import (
     choose_backbone,
     choose_device,
     foreseen_backbone,
+    usable,
 )
 from justright.features.checkpoints import CheckpointError
 from justright.features.choices import BACKBONES
+from justright.utils.errors import DataError
 
 
 @pytest.fixture
@@ -105,3 +107,9 @@ def test_gpu_is_preferred_to_the_processor(monkeypatch):
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a card")
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda has=mps: has)
         assert choose_device().name == name
+
+
+def test_unknown_device_raises_with_the_known_ones():
+    with pytest.raises(DataError, match="the device 'gpu' cannot be used: torch has none of this name") as error:
+        usable("gpu")
+    assert error.value.expected == "auto, cpu, cuda, cuda:1 or mps"

@@ -77,4 +77,5 @@ def test_page_without_truth_recommends_a_review(own_run):
     assert "justright review" in part("run", "scores", scores_part(own_run))
     found = judged(own_run)
     assert isinstance(found, Missing)
-    assert "the run has no labels of the target" in errors_part(found, own_run.predictions).reason
+    reason = errors_part(found, own_run.predictions).reason
+    assert reason == "Errors cannot be counted: the run has no labels of the target", "not: no errors"

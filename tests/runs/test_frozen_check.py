@@ -181,6 +181,15 @@ def test_small_difference_of_held_out_accuracy_is_noise():
     assert not is_worth_it(0.0, 1.0, n_held_out=10)
 
 
+def test_note_says_that_a_lower_held_out_accuracy_is_chance():
+    def note(trained, frozen, n_held_out):
+        return FrozenCheck((trained, frozen), n_held_out, (0.2, 0.2), (5, 5), 1).note("simgcd")
+
+    assert "held-out accuracy: 83% trained, 100% k-means, within chance for 6 images;" in note(5 / 6, 1.0, 6)
+    assert "chance" not in note(1.0, 0.9, 20)
+    assert "chance" not in note(0.5, 1.0, 2000)
+
+
 @pytest.mark.parametrize(
     ("trained", "frozen", "expected"),
     [

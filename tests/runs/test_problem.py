@@ -10,7 +10,7 @@ from justright.data import ImageSet, open_images
 from justright.data.columns import with_columns
 from justright.evaluation.files import read_judged
 from justright.features.table import FeatureTable
-from justright.runs.problem import OWN, make_problem
+from justright.runs.problem import OWN, given_in_words, make_problem
 from justright.utils.errors import DataError, DegenerateError
 
 
@@ -160,3 +160,8 @@ def test_old_classes_match_in_any_unicode_form(make_tree):
         )
         _, is_old = make_problem([], labeled, target, has_labels=True).truth.open_for_evaluation()
         assert is_old.all()
+
+
+def test_one_given_label_is_in_the_singular():
+    assert given_in_words(1) == "1 image of the target was labeled before, and keeps that label"
+    assert given_in_words(1200) == "1,200 images of the target were labeled before, and keep that label"

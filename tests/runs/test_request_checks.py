@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from justright.data import ImageSet, glyph_set, merge_pool
-from justright.runs.problem import OWN, Problem
+from justright.runs.problem import OWN, Problem, make_problem
 from justright.runs.request_checks import check_problem, check_request, own_names
 from justright.runs.spec import RunSpec
 from justright.utils.context import use
@@ -45,6 +45,13 @@ def test_k_counts_known_and_new_categories(problem, tmp_path):
     check_problem(problem, replace(unlabeled, n_target=5), tmp_path)
     with pytest.raises(DegenerateError, match=f"--k 5,000 for {n} images of the target\n"):
         check_problem(problem, replace(unlabeled, n_target=5000), tmp_path)
+
+
+def test_one_image_without_labels_raises(problem, tmp_path):
+    one = replace(problem, target=problem.target.take([0]))
+    with pytest.raises(DegenerateError, match="the target has 1 image, and nothing is labeled"):
+        check_problem(make_problem([], None, one.target), SPEC, tmp_path)
+    check_problem(one, SPEC, tmp_path)
 
 
 def test_more_clusters_than_images_raise(problem, tmp_path):

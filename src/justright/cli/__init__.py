@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -55,6 +56,14 @@ class Commands(click.Group):
         command: click.Command = getattr(importlib.import_module(f"justright.cli.{cmd_name}"), cmd_name)
         return command
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """The command that the first argument names; an error names those that are spelled alike."""
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            near = " or ".join(get_close_matches(args[0], COMMANDS))
+            hint = f" Did you mean {near}?" if near else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and turn errors into messages."""
         try:
@@ -66,7 +75,7 @@ class Commands(click.Group):
                 raise
             raise click.ClickException(message_of(error)) from error
         except KeyboardInterrupt:
-            click.echo("\nStopped. Finished files are kept, incomplete ones are removed.", err=True)
+            click.echo("\nStopped. Repeat the command to continue: finished work is kept.", err=True)
             ctx.exit(STOPPED_BY_USER)
 
 

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import click
 
-from justright.cli.common import COUNT, OUT_FILE, SOURCES, Command, engine_option, max_bad_option, opened_engine
+from justright.cli.common import (
+    COUNT,
+    OUT_FILE,
+    SOURCES,
+    Command,
+    Integer,
+    engine_option,
+    max_bad_option,
+    opened_engine,
+)
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.audit import (
     BAD_FILE,
@@ -42,7 +51,7 @@ N_LINES = 4  # images of one finding that are printed
 @max_bad_option
 @click.option(
     "--near",
-    type=click.IntRange(0, MAX_NEAR),
+    type=Integer(0, MAX_NEAR),
     default=NEAR,
     help="How many of 64 bits may differ between the perceptual hashes of near copies. 2 is strict; from 6 on, "
     "different photos of the same arrangement count as copies.",

@@ -76,6 +76,9 @@ def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     features, n_kept = FeatureCache(), 0 if limit is None else parse_size(limit)
     half_written = bytes_of(*leftovers(home()))
     remove_leftovers(home())
+    sections = [*features.sections(), *KeptBanks().sections()]
+    if backbone is not None and not any(backbone in (each["backbone"], each["name"]) for each in sections):
+        terminal.say(f"Nothing is kept of {backbone}; `justright cache list` has the names.")
     chosen = [each for each in features.sections() if backbone in (None, each["backbone"], each["name"])]
     n_feature_bytes = sum(section["bytes"] for section in chosen)
     bank_bytes = KeptBanks().clear(backbone, max(0, n_kept - n_feature_bytes))

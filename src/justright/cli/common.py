@@ -26,6 +26,18 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
 
+class Number(click.FloatRange):
+    """A number in a range; help and errors call it a number."""
+
+    name = "number"
+
+
+class Integer(click.IntRange):
+    """A whole number in a range; help and errors call it an integer."""
+
+    name = "integer"
+
+
 class Output(click.Path):
     """A file or folder that the command writes at its end; raises at the start if it cannot be written.
 
@@ -49,12 +61,12 @@ class Output(click.Path):
 def expect_ending(path: Path, endings: Sequence[str], problem: str) -> None:
     """Raise if the name of a file does not end in one of these; no endings allow any."""
     if endings and path.suffix.lower() not in endings:
-        raise JustrightError(problem, expected=f"a name that ends in {', '.join(endings)}")
+        raise JustrightError(f"{problem} has another ending", expected=f"a name that ends in {' or '.join(endings)}")
 
 
 OUT_FILE, OUT_FOLDER, OUT_SVG = Output(), Output(kind="folder"), Output(".svg")
-SHARE = click.FloatRange(0, 1)
-COUNT = click.IntRange(1)
+SHARE = Number(0, 1)
+COUNT = Integer(1)
 STORE = click.types.FuncParamType(place_of)  # features; a path would lose a slash of an address such as s3://bucket/x
 STORE.name = "folder or address"
 
@@ -131,8 +143,8 @@ TRAINING_OPTIONS = (
         callback=lambda ctx, param, values: read_settings(values),
         help="Change any other setting; may be repeated. `justright settings METHOD` lists them.",
     ),
-    click.option("--minutes", type=click.FloatRange(0, min_open=True), help=option_help("minutes")),
-    click.option("--held-out", type=click.FloatRange(0, 0.9), help=option_help("held_out")),
+    click.option("--minutes", type=Number(0, min_open=True), help=option_help("minutes")),
+    click.option("--held-out", type=Number(0, 0.9), help=option_help("held_out")),
     click.option("--seeds", "n_seeds", type=COUNT, default=1, help=option_help("n_seeds")),
 )
 
@@ -150,7 +162,7 @@ def read_settings(assignments: Iterable[str]) -> dict[str, Any]:
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
         if not equals:
-            raise JustrightError(f"--set {assignment}", expected="NAME=VALUE, such as --set views=8")
+            raise JustrightError(f"--set {assignment} has no value", expected="NAME=VALUE, such as --set views=8")
         try:
             value = parsed_json(text)
         except ValueError:

@@ -74,7 +74,8 @@ def show(terminal: Terminal, source: str) -> None:
     }
     rows: list[tuple[str, int]] = [(name, counts[name]) for name in ("images", "classes", "unlabeled")]
     for kind, title in (("datasets", "images of {}"), ("splits", "images in {}"), ("hierarchy", "groups in {}")):
-        rows += [(title.format(name), number) for name, number in counts[kind].items()]
+        if kind != "datasets" or len(counts[kind]) > 1:  # of one data set the number is above
+            rows += [(title.format(name), number) for name, number in counts[kind].items()]
     terminal.table(source, ("what", "number"), rows)
     terminal.result({"source": source, **counts})
 

@@ -17,6 +17,7 @@ from justright.cli.common import (
     OUT_FOLDER,
     SOURCES,
     STORE,
+    Integer,
     NameOf,
     engine_option,
     max_bad_option,
@@ -76,7 +77,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     type=STORE,
     help="Features of these images and this backbone that `justright extract` wrote; may be repeated.",
 )
-@click.option("--img-size", type=click.IntRange(16), help=option_help("img_size"))
+@click.option("--img-size", type=Integer(16), help=option_help("img_size"))
 @click.option("--answer", type=click.Choice(ANSWERS), help=option_help("answer"))
 @click.option("--truth", type=FILE, help=option_help("truth"))
 @click.option("--target-has-labels", is_flag=True, help=option_help("target_has_labels"))
@@ -87,7 +88,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 @click.option(
     "--stability",
     "n_resamples",
-    type=click.IntRange(0),
+    type=Integer(0),
     default=RunSpec.n_resamples,
     help=option_help("n_resamples"),
 )
@@ -157,7 +158,7 @@ def show_result(terminal: Terminal, result: Result, with_report: bool = True) ->
         written.append(run.path / LEFT_OUT)
     if with_report:
         written.append(result.report())
-    others = "other images" if predictions.is_given.any() else "images"
+    others = "images without a label" if predictions.is_given.any() else "images"
     lines = []
     if run.expected and run.expected.n:
         lines.append(run.expected.in_words(others))
@@ -168,9 +169,10 @@ def show_result(terminal: Terminal, result: Result, with_report: bool = True) ->
     if run.scores is not None:
         lines.append(str(run.scores))
     lines += [f"Note: {note}." for note in about["notes"]]
-    lines.append("Seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in about["seconds"].items()))
+    if terminal.verbose:
+        lines.append("Seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in about["seconds"].items()))
     lines += [f"Written: {path}" for path in written]
-    lines.append(f"Look through the clusters: justright review {run.path}")
+    lines.append(f"Look through the clusters: {shlex.join(['justright', 'review', str(run.path)])}")
     names = ("n_target", "k_source", "backbone", "seed", "pool_role", "notes", "left_out", "expected_right", "seconds")
     value = {name: about.get(name) for name in names} | {
         "run": str(run.path),

@@ -39,7 +39,7 @@ def doctor(terminal: Terminal) -> None:
     state |= {"backbones": backbones(hub), "auto": automatic_choice(hub), "caches": caches()}
     terminal.table("Installed", ("package", "version"), state["versions"].items())
     rows = [(extra, *each) for extra, packages in state["extras"].items() for each in packages]
-    terminal.table("Extras: pip install '.[NAME]'", ("extra", "package", "version"), rows)
+    terminal.table("Extras: pip install 'justright[NAME]'", ("extra", "package", "version"), rows)
     for title in ("devices", "backbones"):
         rows = [(each["name"], "yes" if each["is_usable"] else "no", each["why"]) for each in state[title]]
         terminal.table(title.capitalize(), ("name", "usable", "why"), rows)

@@ -13,6 +13,7 @@ from justright.cli.common import (
     SOURCES,
     STORE,
     Command,
+    Integer,
     engine_option,
     max_bad_option,
     network_options,
@@ -41,7 +42,7 @@ N_SHOWN = 20
 @engine_option
 @click.option(
     "--workers",
-    type=click.IntRange(0),
+    type=Integer(0),
     help="Number of threads, processes or tasks; one per core if not given. 0: no additional thread.",
 )
 @click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="Number format of the computation.")

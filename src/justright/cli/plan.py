@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import COUNT, FILE, SOURCES, Command, device_option, training_options
+from justright.cli.common import COUNT, FILE, SOURCES, Command, Integer, device_option, training_options
 from justright.cli.terminal import Terminal, with_terminal
-from justright.data import open_images
+from justright.data import ImageSet, open_images
 from justright.discovery.methods import METHODS
 from justright.runs.request import make_spec, resolve_device, resolve_method
 from justright.runs.spec import AUTO, config_of
-from justright.utils.errors import JustrightError
+from justright.utils.errors import JustrightError, MissingDataError
 from justright.utils.files import size_text
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
 @click.option("--target", required=True, metavar="N|SOURCE", help="The unlabeled images, or their number.")
 @click.option("--labeled", default="0", metavar="N|SOURCE", help="Labeled images of the target's classes.")
 @click.option("--pool", default="0", metavar="N|SOURCE", help="Labeled images of other kinds.")
-@click.option("--classes", "n_classes", type=click.IntRange(0), help="Number of classes, if --labeled is a number.")
+@click.option("--classes", "n_classes", type=Integer(0), help="Number of classes, if --labeled is a number.")
 @click.option(
     "--k",
     "n_target",
-    type=click.IntRange(2),
+    type=Integer(2),
     help="Number of categories in the target. Default: twice the classes of --labeled, at least one per 30 images.",
 )
 @click.option(
@@ -45,7 +45,7 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
     help="Number of processes of torchrun. They share the training; the first one does all other work.",
 )
 @click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed.")
-@click.option("--img-size", type=click.IntRange(16), help="Image size in pixels. Default: that of the backbone.")
+@click.option("--img-size", type=Integer(16), help="Image size in pixels. Default: that of the backbone.")
 @device_option
 @training_options
 @click.option("--rates", type=FILE, help="Output of an earlier call with --json; nothing is measured then.")
@@ -89,8 +89,8 @@ def plan(
     device = resolve_device(device)
     spec = make_spec(device=device, **options)
     config_of(spec)  # validate the settings before any image is read
-    images = None if _is_number(target) else open_images(target)
-    n_target = int(target) if images is None else len(images)
+    opened = _number_or_images(target)
+    images, n_target = (None, opened) if isinstance(opened, int) else (opened, len(opened))
     if not n_target:
         raise JustrightError("0 images in the target", expected="at least one")
     if backbone == AUTO:
@@ -131,19 +131,26 @@ def table_lines(plans: list[CostPlan]) -> Iterator[str]:
         yield f"| {plan.work.n_target:,} | {' | '.join(cells)} |"
 
 
-def _is_number(text: str) -> bool:
-    return text.replace("_", "").isdecimal()
-
-
 def _class_sizes(source: str, n_classes: int | None = None) -> list[int]:
     """Number of images of each class; a number of images is split into classes of equal size."""
     import numpy as np
 
     from justright.runs.costs import IMAGES_PER_CATEGORY
 
-    if not _is_number(source):
-        sizes: list[int] = np.unique(open_images(source).labels, return_counts=True)[1].tolist()
+    opened = _number_or_images(source)
+    if not isinstance(opened, int):
+        sizes: list[int] = np.unique(opened.labels, return_counts=True)[1].tolist()
         return sizes
-    n = int(source)
-    n_classes = n_classes or math.ceil(n / IMAGES_PER_CATEGORY)
-    return [(n + number) // n_classes for number in range(n_classes)]
+    n_classes = n_classes or math.ceil(opened / IMAGES_PER_CATEGORY)
+    return [(opened + number) // n_classes for number in range(n_classes)]
+
+
+def _number_or_images(source: str) -> int | ImageSet:
+    """The images of a source, or their number if that is given."""
+    digits = source.replace("_", "").replace(",", "")
+    if digits.isdecimal():
+        return int(digits)
+    try:
+        return open_images(source)
+    except MissingDataError as error:
+        raise MissingDataError(error.problem, expected=f"a number such as 10000, {error.expected}") from error

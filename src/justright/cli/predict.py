@@ -14,6 +14,7 @@ from justright.cli.common import (
     OUT_FILE,
     SOURCES,
     Command,
+    Number,
     Output,
     checkpoint_option,
     device_option,
@@ -22,7 +23,7 @@ from justright.cli.common import (
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.quarantine import printable
 from justright.discovery.predictions import NEITHER_SHARE
-from justright.utils.wording import first_names
+from justright.utils.wording import count_text, first_names
 
 N_SHOWN = 3  # names of unreadable images that are printed
 
@@ -38,7 +39,7 @@ N_SHOWN = 3  # names of unreadable images that are printed
 )
 @click.option(
     "--neither",
-    type=click.FloatRange(0, 0.99),
+    type=Number(0, 0.99),
     default=NEITHER_SHARE,
     help="An image is called neither if it fits as badly as the worst of the run's target images; this is their share.",
 )
@@ -80,13 +81,15 @@ def predict(
     unrecognized = left_out_by_name([], [], [source])
     if unrecognized:
         terminal.say(f"{summary(unrecognized)}.")
+    if (run / "review" / "log.jsonl").exists():
+        terminal.say("Names and corrections of the review are not used; a new run with the reviewed labels has them.")
     predictions, model = predict_images(run, images, **options)
     predictions.save(out)
     if save_backbone is not None:
         write_backbone(save_backbone, model.backbone_)
     kinds = Counter(predictions.table()["kind"].to_pylist())
     rows = [(kind, kinds[kind]) for kind in ("known", "discovered", "neither")]
-    terminal.table(f"{len(predictions):,} images", ("kind", "images"), rows)
+    terminal.table(count_text(len(predictions), "image"), ("kind", "images"), rows)
     n_unreadable = len(images) - len(predictions)
     value: dict[str, Any] = {
         "out": str(out),

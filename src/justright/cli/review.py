@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import EXISTING_FOLDER, NameOf, Output, expect_ending
+from justright.cli.common import EXISTING_FOLDER, Integer, NameOf, Output, expect_ending
 from justright.cli.terminal import Terminal, with_terminal
 from justright.review.formats import FORMATS
 from justright.review.open_review import OpenReview
@@ -36,7 +36,7 @@ FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
 @click.command()
 @click.argument("run", type=EXISTING_FOLDER)
 @click.option("--reviewer", help="Name of the person who reviews; your user name if not given. The page can change it.")
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, help="Port of the page; 0: any free one.")
+@click.option("--port", type=Integer(0, 65535), default=PORT, help="Port of the page; 0: any free one.")
 @click.option("--host", default="127.0.0.1", help="Address of the page; any but the default lets other machines in.")
 @click.option("--browser/--no-browser", default=False, help="Also open the page in a browser.")
 @click.option(

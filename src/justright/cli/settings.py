@@ -16,7 +16,7 @@ from justright.utils.settings import ANYTHING
 
 
 @click.command(cls=Command, tables={"Methods": METHODS})
-@click.argument("method", type=NameOf(METHODS))
+@click.argument("method", metavar="METHOD", type=NameOf(METHODS))
 @scale_option
 @device_option
 @with_terminal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,13 +43,14 @@ class Terminal:
     def say(self, text: str) -> None:
         """Print a remark on standard error, unless only the result is wanted."""
         if not self.is_silent:
-            Console(stderr=True, highlight=False).print(text, markup=False)
+            console = Console(stderr=True, highlight=False)
+            console.print(text, markup=False, soft_wrap=not console.is_terminal)  # lines of a file are not broken
 
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print a part of the result as a table; left out where the result is JSON."""
         if self.as_json:
             return
-        table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+        table = Table(header_style="bold")
         rows = [tuple(row) for row in rows]
         for position, name in enumerate(columns):
             is_number = bool(rows) and all(isinstance(row[position], int | float) for row in rows)
@@ -58,6 +60,7 @@ class Terminal:
         console = Console(highlight=False)
         if not console.is_terminal:  # a pipe has no width
             console = Console(highlight=False, width=PIPE_WIDTH)
+        console.print(Text(title, style="bold"))  # a title of the table would be as narrow as the table
         console.print(table)
 
     def result(self, value: object, text: str = "") -> None:
@@ -65,6 +68,9 @@ class Terminal:
         if self.as_json:
             click.echo(json.dumps(value, indent=2, default=str))
         elif text:
+            console = Console()
+            if console.is_terminal:
+                text = "\n".join(_wrapped(line, console.width) for line in text.split("\n"))
             click.echo(text)
 
     def track(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
@@ -93,6 +99,13 @@ class Terminal:
                     self.say(f"{what}: {done:,} of {total:,}, {rate}{text_of_step and f', {text_of_step}'}")
         if self.verbose:
             self.say(f"{what}: {done:,} of {total:,} in {time.monotonic() - started:.1f} s")
+
+
+def _wrapped(line: str, width: int) -> str:
+    """A line broken between words: paths and addresses stay in one piece, and rows of a Markdown table too."""
+    if line.startswith("|"):
+        return line
+    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _cell_text(cell: object) -> str:

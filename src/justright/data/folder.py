@@ -62,7 +62,7 @@ def no_images(source: Path, others: Sequence[str]) -> DataError:
         advice = f"{HEIF_EXTRA} to read {count_text(n_heif, 'HEIF photo')}"
     return DataError(
         f"{source} holds no images, and {found}",
-        expected=f"files that end in {', '.join(sorted(IMAGE_SUFFIXES))}",
+        expected=f"files that end in {', '.join(sorted(IMAGE_SUFFIXES | (HEIF_SUFFIXES if reads_heif() else set())))}",
         advice=advice,
     )
 

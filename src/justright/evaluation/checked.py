@@ -71,8 +71,8 @@ class CheckedAccuracy:
 
     def __str__(self) -> str:
         return (
-            f"All about {100 * self.accuracy:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}] at {self.level:.0%}, "
-            f"from {self.n_checked:,} of {self.n_images:,} images. {self.in_words()}"
+            f"Accuracy about {100 * self.accuracy:.1f}, {100 * self.level:.0f} % interval {100 * self.low:.1f} to "
+            f"{100 * self.high:.1f}, from {self.n_checked:,} checks of {self.n_images:,} images. {self.in_words()}"
         )
 
 

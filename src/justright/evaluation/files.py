@@ -209,7 +209,7 @@ class _File:
             raise DataError(
                 f"{place.null_count:,} of {len(names):,} images in {self.path} are not in {other.path}{examples}.",
                 expected="the same images in both files",
-                advice=f"compare how the two files write the {key}, or evaluate only the images in both",
+                advice=f"compare how the two files write the {key}; if that is equal, add the missing images",
             )
         return np.asarray(place.fill_null(-1).to_numpy(), dtype=np.int64)
 

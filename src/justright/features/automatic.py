@@ -38,6 +38,11 @@ def choose_device() -> Choice:
 def usable(device: str) -> str:
     """The name of a device; raises if torch cannot compute on it."""
     try:
+        torch.device(device)
+    except RuntimeError as error:
+        problem = f"the device {device!r} cannot be used: torch has none of this name"
+        raise DataError(problem, expected="auto, cpu, cuda, cuda:1 or mps") from error
+    try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:  # the latter where torch was built without the device
         reason = str(error).partition("\n")[0]

@@ -161,7 +161,7 @@ def judged(run: RunFolder) -> JudgedPredictions | Missing:
     """Clusters with the true labels, if there are any."""
     truth = run.truth_file
     if truth is None:
-        return Missing("No errors: the run has no labels of the target")
+        return Missing("Errors cannot be counted: the run has no labels of the target")
     return attempt(lambda: run.judged(truth), "Errors cannot be computed")
 
 

@@ -87,7 +87,9 @@ class FrozenCheck:
             f"{best} has {apart:.2f} in its own features"
         ]
         if self.held_out_accuracy is not None:
-            facts.insert(0, "held-out accuracy: {:.0%} trained, {:.0%} k-means".format(*self.held_out_accuracy))
+            trained, frozen = self.held_out_accuracy
+            chance = f", within chance for {self.n_held_out:,} images" if self.is_worth_it and trained < frozen else ""
+            facts.insert(0, f"held-out accuracy: {trained:.0%} trained, {frozen:.0%} k-means{chance}")
         if self.used[0] < self.used[1]:
             facts.append(f"{self.used[0]:,} of {self.used[1]:,} categories have images")
         if self.is_cut_short:

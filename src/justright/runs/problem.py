@@ -141,7 +141,7 @@ class Problem:
         if n_of_pool := int(is_left_out[self.other_rows].sum()):
             notes.append(f"{n_of_pool:,} images of the pool are images of the target too, and are left out")
         n_given = sum(content in given for content in contents)
-        message = f"{n_given:,} images of the target are labeled images too: they keep their label." if n_given else ""
+        message = f"{given_in_words(n_given)}." if n_given else ""
         return labeled_problem._without(is_left_out), Copies(n_given, int(is_left_out.sum()), message, notes)
 
     def without_copies(self) -> tuple[Problem, Copies]:
@@ -231,3 +231,10 @@ def _readable(images: ImageSet, table: FeatureTable) -> ImageSet:
             advice=f"delete {table.path}; it is recomputed",
         )
     return images.named_by(table.index["id"])
+
+
+def given_in_words(n: int) -> str:
+    """That target images keep the label that they have, without the final period."""
+    if n == 1:
+        return "1 image of the target was labeled before, and keeps that label"
+    return f"{n:,} images of the target were labeled before, and keep that label"

@@ -186,7 +186,7 @@ def number_of_categories(k: int | float | str | Path | None) -> int | None:
     number = int(str(k)) if str(k).isdecimal() else _estimate_in(Path(str(k)))
     if number < 2:
         raise JustrightError(
-            f"--k {number}", expected="at least 2 categories", advice="omit --k to estimate the number"
+            f"--k {number} is too small", expected="at least 2 categories", advice="omit --k to estimate the number"
         )
     return number
 

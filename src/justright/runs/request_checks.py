@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from justright.evaluation.files import expect_truth
 from justright.runs.counting import check_k
 from justright.runs.given_weights import check_weights
 from justright.runs.problem import OWN, Problem
-from justright.runs.run_folder import RunFolder
+from justright.runs.run_folder import RECOMPUTED, TRUTH, RunFolder
 from justright.runs.spec import RunSpec, config_of
 from justright.selection import SELECTORS, BetaSelector, Selector, selector_of
 from justright.selection.clustered import ClusteredSelector
@@ -52,6 +53,12 @@ def check_problem(
     if (out / "run.json").exists():
         check_same_settings(RunFolder(out).about["spec"], spec.to_json(), out)
     own, n_target = problem.own_rows, len(problem.target) - len(problem.given_rows())
+    if n_target == 1 and not len(own):
+        raise DegenerateError(
+            "the target has 1 image, and nothing is labeled",
+            expected="at least 2 images to find categories among",
+            advice="more images, or --labeled",
+        )
     n_known = len(np.unique(problem.pool.images.labels[own])) if config_of(spec).sees_labels else 0
     if spec.weights is not None:
         check_weights(spec.weights, problem.pool)
@@ -75,6 +82,22 @@ def check_problem(
     if truth is not None:
         # a truth need not list unreadable images, and a run with more of them raises anyway
         expect_truth(truth, problem.target.table, own_names(problem), may_lack=max_bad)
+
+
+def expect_own_folder(out: Path, sources: Iterable[str]) -> None:
+    """Raise if the folder of a new run is one of its sources, or holds files that the run would overwrite."""
+    if (out / "run.json").exists() or not out.is_dir():
+        return
+    if any(Path(source).is_dir() and out.samefile(source) for source in sources):
+        raise JustrightError(
+            f"--out {out} is a folder of images of this run", expected="a folder of its own", advice="another --out"
+        )
+    if found := [name for name in (*RECOMPUTED, TRUTH, "report.html") if (out / name).exists()]:
+        raise JustrightError(
+            f"{out} holds {found[0]}, which is not of a run and would be overwritten",
+            expected="a new folder, an empty one, or that of a run",
+            advice="another --out",
+        )
 
 
 def own_names(problem: Problem) -> frozenset[str]:
