@@ -302,7 +302,22 @@ class TrainedDiscovery(Discovery):
         """
         data = inputs.data
         learner.guide = self._guide(inputs, config)
-        views = {stream: self._training_views(learner, stream, data, config) for stream in learner.streams}
+        views: dict[str, Views] = {
+            stream: self._views(
+                learner.transform(stream),
+                data,
+                views=config.views,
+                precision=config.bank_precision,
+                seed=self.seed if config.views_by_seed else 0,
+            )
+            for stream in learner.streams
+        }
+        if not learner.is_tuned:
+            rows = np.unique(
+                np.concatenate([np.concatenate([each.labeled, each.unlabeled]) for each in learner.batches])
+            )
+            n_views = N_FRESH if config.views == "fresh" else config.views
+            views = {stream: FeatureViews(each, rows, n_views) for stream, each in views.items()}
         made_with = {
             "method": self.name,
             "seed": int(self.seed),
@@ -324,20 +339,6 @@ class TrainedDiscovery(Discovery):
         training.run(what)
         self.notes_ += training.notes()
         self.trained_share_ = min(self.trained_share_, training.trained_share)
-
-    def _training_views(self, learner: Learner, stream: str, data: TrainingData, config: TrainConfig) -> Views:
-        """Open the views of one stream; for a learner that is not tuned they are features."""
-        views = self._views(
-            learner.transform(stream),
-            data,
-            views=config.views,
-            precision=config.bank_precision,
-            seed=self.seed if config.views_by_seed else 0,
-        )
-        if learner.is_tuned:
-            return views
-        rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
-        return FeatureViews(views, np.unique(rows), N_FRESH if config.views == "fresh" else config.views)
 
     def _guide(self, inputs: FitInputs, config: TrainConfig) -> Guide | None:
         """Make the guide for images of the pool; None if the pool does not guide."""
