@@ -37,7 +37,7 @@ class Backbone(nn.Module):
     """
 
     is_unchanging = False  # set by the owner of a network that is never tuned itself, so that it is hashed only once
-    _hashes: Mapping[str, str] = MappingProxyType({})  # by name, of such a network
+    _hashes: Mapping[tuple[str, ...], str] = MappingProxyType({})  # of such a network, by the tensors left out
 
     def __init__(self, model: Network, name: str, recipe: ImageRecipe):
         super().__init__()
@@ -103,7 +103,7 @@ class Backbone(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and other processes. A copy may be tuned, which changes all but its frozen part."""
-        frozen = {name: self._hashes[name] for name in self._hashes if name == "frozen"}
+        frozen = {names: digest for names, digest in self._hashes.items() if names}
         return self.__dict__ | {"_fast": None, "_compiled_versions": [], "_hashes": frozen, "is_unchanging": False}
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
@@ -162,21 +162,22 @@ class Backbone(nn.Module):
     @property
     def fingerprint(self) -> str:
         """Identifies the features: changes with any tensor, the recipe or the name."""
-        return self._hash("all", {})
+        return self._hash({})
 
     @property
     def prefix_fingerprint(self) -> str:
         """Identifies what `prefix` computes: stays the same while the suffix is tuned."""
-        return self._hash("frozen", self._tuned())
+        return self._hash(self._tuned())
 
-    def _hash(self, name: str, left_out: Mapping[str, Tensor]) -> str:
+    def _hash(self, left_out: Mapping[str, Tensor]) -> str:
         """Hash the tensors without those left out: at each call, or once for a network that does not change."""
-        if name in self._hashes:
-            return self._hashes[name]
+        names = tuple(sorted(left_out))
+        if names in self._hashes:
+            return self._hashes[names]
         state = self.model.state_dict()
         digest = hash_pieces(self._pieces({each: state[each] for each in state if each not in left_out}))
         if self.is_unchanging:
-            self._hashes = {**self._hashes, name: digest}
+            self._hashes = {**self._hashes, names: digest}
         return digest
 
     def _pieces(self, state: State) -> Iterator[bytes | memoryview]:
