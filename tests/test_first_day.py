@@ -276,4 +276,4 @@ def test_unfinished_run_is_not_called_damaged(kinds, words):
 
 def test_k_of_1_is_named(kinds):
     words = ("--labeled", "labeled", "--target", "photos", "--backbone", "glyph_vit", "--out", "run")
-    assert "--k 1 Expected: at least 2 categories" in refused("discover", *words, "--k", "1")
+    assert "--k 1 is too small Expected: at least 2 categories" in refused("discover", *words, "--k", "1")

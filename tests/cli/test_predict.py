@@ -80,7 +80,7 @@ def test_invalid_options_raise_before_images_are_read(run, split, tmp_path, monk
     (tmp_path / "file").write_text("in the way")
     out, _ = run
     for words, message in (
-        ([str(out), "--out", str(tmp_path / "p.xlsx")], "a name that ends in .csv or .parquet"),
+        ([str(out), "--out", str(tmp_path / "p.xlsx")], "a name that ends in .csv, .parquet"),
         ([str(out), "--out", str(tmp_path / "file" / "p.csv")], "Not a directory"),
         ([str(tmp_path), "--out", str(tmp_path / "p.csv")], "there is no model.json"),
         ([str(tmp_path / "nowhere"), "--out", str(tmp_path / "p.csv")], "does not exist"),

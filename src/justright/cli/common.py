@@ -61,7 +61,7 @@ class Output(click.Path):
 def expect_ending(path: Path, endings: Sequence[str], problem: str) -> None:
     """Raise if the name of a file does not end in one of these; no endings allow any."""
     if endings and path.suffix.lower() not in endings:
-        raise JustrightError(f"{problem} has another ending", expected=f"a name that ends in {' or '.join(endings)}")
+        raise JustrightError(f"{problem} has another ending", expected=f"a name that ends in {', '.join(endings)}")
 
 
 OUT_FILE, OUT_FOLDER, OUT_SVG = Output(), Output(kind="folder"), Output(".svg")
