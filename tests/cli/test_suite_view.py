@@ -35,7 +35,7 @@ def test_invalid_formats_profiles_and_parts_raise(counted):
     for words, message in (
         (["show", "taba9", "--to", str(counted / "table.pdf")], "ends in .md"),
         (["show", "selection", "--profile", "glyphs"], "has no profiles"),
-        (["show", "selection", "--to", str(counted / "table.html")], "ends in .md or .tex or .csv"),
+        (["show", "selection", "--to", str(counted / "table.html")], "ends in .md, .tex, .csv"),
         (["show", "selection", "--part", "nowhere"], "one of choose, judge"),
         (["show", "selection", "--figure", str(counted / "figure.pdf")], "ends in .svg"),
         (["run", "tab4", "--role", "guide"], "no pool that could be a guide"),
