@@ -32,7 +32,7 @@ from benchmarks.soak_stages import DIGITS, LETTERS, NETWORK, SUITE, Stage, stage
 IDENTICAL, REFUSED, RECOMPUTED, WRONG = OUTCOMES = ("identical", "refused by name", "recomputed, warned", "WRONG")
 TROUBLES = ("kill", "damage", "kill, then damage", "full disk")
 NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000  # of Linux: <sched.h>
-ROOM = 512 << 20  # bytes of a round
+ROOM = 512 << 20  # bytes of the disk that a round is given
 DISK_FULL = re.compile(r"No space left on device|File too large|is needed in|GB are free|cannot be written")
 WARNS = re.compile("damaged|Not saved")
 

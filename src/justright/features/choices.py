@@ -31,7 +31,7 @@ class BackboneSpec:
     positions: Literal["offset", "antialiased"] = "antialiased"
     packaged: tuple[str, str] | None = None  # a package with the checkpoint, and its folder in it, or ""
     layout: Literal["names", "order"] = "names"  # whether the file's tensors are identified by name or by order
-    gains_by_training: bool = True  # False if more training was measured to bring nothing: docs/research/training.md
+    gains_by_training: bool = True  # False if more training was measured to bring nothing: docs/research/discovery.md
 
 
 def _with_offset(architecture: str) -> BackboneSpec:

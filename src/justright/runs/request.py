@@ -157,7 +157,7 @@ def resolve_method(spec: RunSpec, has_pool: bool, has_vectors: bool = False, pre
 
     Nothing is trained on given features, nor with a network that gains nothing by it, unless the request needs a
     training: a pool, which only guides training, a selection, several seeds, settings of a training, the method's own
-    answer, or a larger scale. Measured in docs/research/training.md.
+    answer, or a larger scale. Measured in docs/research/discovery.md.
     """
     if previous:
         return replace(spec, method=previous)
