@@ -133,13 +133,6 @@ def test_each_setting_that_changes_views_has_its_own_section(tmp_path):
     assert bank_of(tmp_path, noise(3)).section.folder == banks[0].section.folder
 
 
-def test_too_little_disk_raises_before_computing(tmp_path, monkeypatch):
-    usage = type("usage", (), {"free": 10})
-    monkeypatch.setattr("justright.features.bank.shutil.disk_usage", lambda _: usage)
-    with pytest.raises(JustrightError, match="fewer views, another root"):
-        bank_of(tmp_path).build()
-
-
 def test_sections_of_banks_are_listed_and_cleared(tmp_path):
     bank = bank_of(tmp_path).build()
     (section,) = KeptBanks(tmp_path).sections()
