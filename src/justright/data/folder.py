@@ -192,7 +192,7 @@ def _read_table_inside(opened: zipfile.ZipFile, member: str, origin: str) -> pa.
 def _labeled(table: pa.Table, reader: ZipReader, members: list[str], member: str) -> ImageSet:
     """The images of a zip that the CSV `member` lists."""
     origin, folder = f"{member} in {reader.archive}", posixpath.dirname(member)
-    names = text_column(table, path_column(table, origin), origin).to_pylist()
+    names = text_column(table, path_column(table.column_names, origin), origin).to_pylist()
     if not names:
         raise DataError(f"{origin} has no rows", expected="a row for each image")
     for prefix in ("", posixpath.join(folder, ""), posixpath.join(folder, "images", "")):
