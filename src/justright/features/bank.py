@@ -42,7 +42,7 @@ from justright.features.choices import BATCH_SIZE, BankPrecision
 from justright.features.cuts import Stored
 from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools, tools
 from justright.utils.context import track
-from justright.utils.errors import DataError, JustrightError
+from justright.utils.errors import DataError
 from justright.utils.hashing import hash_list, in_blocks
 from justright.utils.locks import Lock
 from justright.utils.parallel import in_threads, n_cores
@@ -239,7 +239,7 @@ class ViewBank(Views):
     ):
         super().__init__(backbone, images, **view_options)
         if n_views < 1:
-            raise JustrightError(f"{n_views} views", expected="at least 1")
+            raise DataError(f"{n_views} views", expected="at least 1")
         self.n_views, self.batch_size, self.is_built = n_views, batch_size, is_built
         self.cache = KeptBanks(root)
         self.section = self.cache.section(*view_key(backbone, self.transform, self.seed, precision, batch_size))
@@ -281,17 +281,10 @@ class ViewBank(Views):
     def _compute(self, ids: Ids, missing: Missing) -> None:
         section, n_missing = self.section, int(missing.sum())
         self.cache.make_room(n_missing * self.layout.itemsize)
-        try:
-            with closing(self._steps(ids, missing)) as steps:
-                for _ in track(steps, n_missing, f"computing {self.what}"):
-                    pass
-            section.flush()
-        except OSError as error:
-            raise JustrightError(
-                f"{error.filename or section.folder} cannot be written: {error.strerror or error}",
-                expected="disk space for the stored views",
-                advice="free disk space and run again, finished views are kept; or fewer views, or fresh views",
-            ) from error
+        with closing(self._steps(ids, missing)) as steps:
+            for _ in track(steps, n_missing, f"computing {self.what}"):
+                pass
+        section.flush()
         if not self.images.content_column(is_fresh=True).equals(self.ids):
             section.remove_added()
             raise DataError("images changed while their views were computed", advice="run again once they stay")
