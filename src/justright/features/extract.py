@@ -97,12 +97,9 @@ class FeatureNetwork:
         half = None if self.precision == "float32" else getattr(torch, self.precision)
         # autocast keeps norms, softmax and sums in float32, which half precision needs
         with torch.inference_mode(), torch.autocast(self.device.type, half) if half else nullcontext():
-            images, stored = batch.to(self.device, non_blocking=True), ()
-            if self.pooling == "class":
-                stored = self.backbone.prefix(images)
-                features = self.backbone.suffix(stored)
-            else:
-                features = self.backbone(images, self.pooling)
+            images = batch.to(self.device, non_blocking=True)
+            stored: Stored = self.backbone.prefix(images) if self.pooling == "class" else ()
+            features = self.backbone.suffix(stored) if stored else self.backbone(images, self.pooling)
         return features.float().cpu().numpy().astype(self.dtype), stored
 
     @property

@@ -90,7 +90,7 @@ def read_mat(file: Path, *names: str) -> list[Any]:
 
     with file.open("rb") as opened:
         try:
-            content = loadmat(opened, squeeze_me=True, variable_names=names)
+            content = loadmat(opened, squeeze_me=True, variable_names=names)  # type: ignore[arg-type]  # it takes files
             return [np.atleast_1d(content[name]) for name in names]
         except Exception as error:  # scipy raises many kinds of errors for damaged bytes
             raise DataError(
