@@ -136,7 +136,7 @@ def report(name: str, n_rounds: int) -> None:
     line("the step, by torch", "step")
     line("products of its layers alone", "products", f"{over('products'):.0%} of the step")
     if fast is not None:
-        apart = np.abs(fast(images)[0].numpy() - network(images)).max() / np.abs(network(images)).max()
+        apart = np.abs(fast(images)[0].numpy() - network(images)[0]).max() / np.abs(network(images)[0]).max()
         line("the step, by openvino", "openvino", f"{1 / over('openvino'):.2f} times as fast, {apart:.0e} apart")
     # products of attention count at the highest speed of any shape
     best = max(speed for speed, _ in bare.values())

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from justright.data import ImageSet, glyph_set, image_set, open_archive, open_folder, open_images
-from justright.data.image_set import SENT, sent, sent_in_parts
+from justright.data.image_set import SENT, row_ranges, sent
 from justright.utils.errors import BadImageError, DataError
 from justright.utils.types import UNLABELED
 
@@ -114,7 +114,7 @@ def test_content_ids_ignore_the_ids_of_the_table(make_tree):
     claimed = images.named_by(["0", "1", "2"])
     assert claimed.ids == ["0", "1", "2"]
     assert claimed.content_ids() == images.content_ids() == plain.ids
-    assert claimed.filled_with(plain.ids).ids == claimed.ids
+    assert claimed.with_ids().ids == claimed.ids
     (root / "a" / "1.png").unlink()
     gone = ImageSet(claimed.table, claimed.readers)  # nothing cached
     with pytest.raises(BadImageError):
@@ -194,7 +194,7 @@ def test_sent_parts_are_small_and_have_no_labels():
 
 
 def test_parts_cover_the_set_in_order():
-    parts = list(sent_in_parts(LETTERS, 30))
+    parts = [sent(LETTERS, rows) for rows in row_ranges(len(LETTERS), 30)]
     assert [part.num_rows for part in parts] == [30, 30, 28]
     assert [path for part in parts for path in part["path"].to_pylist()] == LETTERS.paths
     assert sent(LETTERS, np.array([], int)).num_rows == 0

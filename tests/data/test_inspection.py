@@ -136,8 +136,9 @@ def test_killed_worker_does_not_change_the_report(photos, tmp_path, name):
     put(photos / "cat" / "empty.jpg", b"")
     images = open_images(photos)
     doomed = deadly(images, tmp_path / "marks")
-    with ENGINES[name](2) as engine:
-        assert audit([doomed], engine=engine).to_json() == audit([doomed]).to_json()
+    with ENGINES[name](2) as engine, use(engine=engine):
+        report = audit([doomed])
+    assert report.to_json() == audit([doomed]).to_json()
     assert sorted(path.name for path in (tmp_path / "marks").iterdir()) == ["decoded", "hashed"], "no worker was killed"
 
 

@@ -111,7 +111,7 @@ def test_pictures_in_memory_are_saved_with_the_table(tmp_path):
 
 
 def test_other_objects_are_rejected():
-    with pytest.raises(DataError, match="x is a int"):
+    with pytest.raises(DataError, match="cannot open a int as images"):
         from_dataset(3, "x")
     with pytest.raises(DataError, match="and no targets"):
         from_dataset([3], "x")

@@ -133,13 +133,6 @@ def test_each_setting_that_changes_views_has_its_own_section(tmp_path):
     assert bank_of(tmp_path, noise(3)).section.folder == banks[0].section.folder
 
 
-def test_too_little_disk_raises_before_computing(tmp_path, monkeypatch):
-    usage = type("usage", (), {"free": 10})
-    monkeypatch.setattr("justright.features.bank.shutil.disk_usage", lambda _: usage)
-    with pytest.raises(JustrightError, match="fewer views, another root"):
-        bank_of(tmp_path).build()
-
-
 def test_sections_of_banks_are_listed_and_cleared(tmp_path):
     bank = bank_of(tmp_path).build()
     (section,) = KeptBanks(tmp_path).sections()
@@ -276,11 +269,11 @@ def build_with_small_files(root):
     try:
         cache.BLOCK_BYTES = 10_000
         bank_of(root).build()
-    except JustrightError as error:
+    except OSError as error:
         sys.stdout.write(str(error))
 
 
-def test_full_disk_raises_with_advice_and_leaves_no_files(tmp_path):
+def test_full_disk_raises_and_leaves_no_files(tmp_path):
     pytest.importorskip("resource")
     code = (
         f"import runpy, sys, pathlib; runpy.run_path({__file__!r})['build_with_small_files'](pathlib.Path(sys.argv[1]))"
@@ -288,8 +281,7 @@ def test_full_disk_raises_with_advice_and_leaves_no_files(tmp_path):
     ended = Program("-c", code, tmp_path).end()
     assert ended.code == 0, ended.err
     assert ".block" in ended.out
-    assert "cannot be written: File too large" in ended.out
-    assert "free disk space and run again" in ended.out
+    assert "File too large" in ended.out
     left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert left == {"key.json", ".in-use"}
     rebuilt = bank_of(tmp_path).build()

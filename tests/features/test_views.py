@@ -133,7 +133,7 @@ def test_bad_images_raise_and_can_be_left_out(tmp_path, make_tree):
     (root / "cats" / "1.png").write_bytes(b"no image")
     images = open_folder(root)
     bad = images.paths.index("cats/1.png")
-    with pytest.raises(JustrightError, match=r"(?s)cats/1.png: not an image.*good rows"):
+    with pytest.raises(JustrightError, match=r"cats/1\.png: not an image"):
         bank_of(tmp_path / "bank", images).build()
     good = images.take([row for row in range(4) if row != bad])
     bank, fresh = bank_of(tmp_path / "bank", good).build(), FreshViews(tiny(), good)

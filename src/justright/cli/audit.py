@@ -36,6 +36,7 @@ from justright.data.audit import audit as audit_images
 from justright.data.duplicates import MAX_NEAR, NEAR
 from justright.data.opening import open_images
 from justright.data.quarantine import printable
+from justright.utils.context import use
 from justright.utils.files import write_json
 from justright.utils.wording import count_text
 
@@ -106,7 +107,7 @@ def audit(
     """
     if not (labeled or pool or target):
         raise click.UsageError("Name images to look at: LABELED, --pool or --target.")
-    with opened_engine(engine, workers) as elsewhere:
+    with opened_engine(engine, workers) as elsewhere, use(engine=elsewhere):
         report = audit_images(
             [open_images(source) for source in labeled],
             None if target is None else open_images(target),
@@ -114,7 +115,6 @@ def audit(
             pool=[open_images(source) for source in pool],
             ignored=[*_ignored("labeled", *labeled), *_ignored("pool", *pool), *_ignored("target", target)],
             n_workers=workers or N_WORKERS,
-            engine=elsewhere,
         )
     value = report.to_json()
     if out is not None:

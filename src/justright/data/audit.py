@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import unicodedata
@@ -22,14 +21,14 @@ from justright.data.columns import look_alikes, visible
 from justright.data.decoding import decode, format_against_suffix
 from justright.data.duplicates import NEAR, groups_of, look_of, near_components
 from justright.data.folder import unrecognized, why_unrecognized
-from justright.data.image_set import ImageSet, sent_in_parts
+from justright.data.image_set import ImageSet, row_ranges, sent
 from justright.data.pool import Origin
 from justright.data.quarantine import Quarantined, reason_of, refuse_above
 from justright.data.readers import Reader
-from justright.utils.context import current, track, use
+from justright.utils.context import current, track
 from justright.utils.errors import BadKind
 from justright.utils.hashing import hash_bytes
-from justright.utils.parallel import Engine, threads
+from justright.utils.parallel import threads
 from justright.utils.types import UNLABELED
 from justright.utils.wording import count_text
 
@@ -177,7 +176,6 @@ def audit(
     near: int = NEAR,
     ignored: Sequence[ImagePlace] = (),
     n_workers: int = N_WORKERS,
-    engine: Engine | None = None,
     pool: Sequence[ImageSet] = (),
 ) -> AuditReport:
     """Read every image once and report bad files, copies, conflicting labels and odd classes.
@@ -187,7 +185,7 @@ def audit(
         near: the perceptual hashes of near copies differ in at most this many of 64 bits. Flat images are not
             compared, since all of them look alike.
         ignored: files that are no images by name, to be listed.
-        engine: where to run instead of in `n_workers` threads, by default that of the context.
+        n_workers: number of threads, unless the context has an engine.
     """
     sides: list[tuple[Side, ImageSet]] = [("labeled", images) for images in labeled]
     sides += [("pool", images) for images in pool]
@@ -196,8 +194,7 @@ def audit(
     findings = [Finding("ignored_file", why_unrecognized(place.path), (place,)) for place in ignored]
     sources, tables = [], []
     for number, (side, images) in enumerate(sides):
-        with use(engine=engine or current().engine):
-            table = inspect_images(images, n_workers)
+        table = inspect_images(images, n_workers)
         bad = table.filter(pc.is_valid(table["kind"])).select([field.name for field in fields(Quarantined)])
         quarantined = [Quarantined(**row | {"kind": BadKind(row["kind"])}) for row in bad.to_pylist()]
         sources.append(AuditedSource(side, ", ".join(images.datasets), len(images), tuple(quarantined)))
@@ -216,11 +213,10 @@ def inspect_images(images: ImageSet, n_workers: int = N_WORKERS) -> pa.Table:
     A class without a name is named by its label; the name is null for an unlabeled image. The result does not depend
     on the number of threads or the engine.
     """
-    engine = current().engine or threads(n_workers)
-    parts = engine(partial(_inspect_part, images.readers), sent_in_parts(images, PART_ROWS))
-    with closing(parts):
+    engine, parts = current().engine or threads(n_workers), row_ranges(len(images), PART_ROWS)
+    with closing(engine(partial(_inspect_part, images.readers), (sent(images, rows) for rows in parts))) as results:
         what = f"reading {', '.join(images.datasets)}, {PART_ROWS} images per step"
-        tables = list(track(parts, math.ceil(len(images) / PART_ROWS), what))
+        tables = list(track(results, len(parts), what))
     inspected = pa.concat_tables([INSPECTED.empty_table(), *tables]).combine_chunks()
     columns = {name: images.table[name].cast(pa.string()) for name in ("dataset", "source", "path", "class_name")}
     label = images.table["label"]

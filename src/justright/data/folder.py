@@ -17,7 +17,7 @@ from justright.data.columns import levels_of, nfc, text_column
 from justright.data.decoding import HEIF_EXTRA, reads_heif
 from justright.data.image_set import ImageSet
 from justright.data.manifest import images_of_table, path_column, read_csv
-from justright.data.readers import MAX_FILE_BYTES, FolderReader, ZipReader, open_zip, read_rest
+from justright.data.readers import FolderReader, ZipReader, open_zip, read_all
 from justright.utils.context import track
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.files import replacing
@@ -176,11 +176,9 @@ def _members(opened: zipfile.ZipFile) -> list[str]:
 
 
 def _read_table_inside(opened: zipfile.ZipFile, member: str, origin: str) -> pa.Table:
-    if (size := opened.getinfo(member).file_size) > MAX_FILE_BYTES:
-        raise DataError(f"{origin} unpacks to {size:,} bytes", expected=f"at most {MAX_FILE_BYTES:,}")
     try:
         with opened.open(member) as file:
-            return read_csv(io.BytesIO(read_rest(file, member)))
+            return read_csv(io.BytesIO(read_all(file, opened.getinfo(member).file_size, member)))
     except Exception as error:  # encrypted, damaged, unknown compression, no CSV: each raises its own errors
         raise DataError(
             f"{origin} cannot be read: {error}",
@@ -192,7 +190,7 @@ def _read_table_inside(opened: zipfile.ZipFile, member: str, origin: str) -> pa.
 def _labeled(table: pa.Table, reader: ZipReader, members: list[str], member: str) -> ImageSet:
     """The images of a zip that the CSV `member` lists."""
     origin, folder = f"{member} in {reader.archive}", posixpath.dirname(member)
-    names = text_column(table, path_column(table, origin), origin).to_pylist()
+    names = text_column(table, path_column(table.column_names, origin), origin).to_pylist()
     if not names:
         raise DataError(f"{origin} has no rows", expected="a row for each image")
     for prefix in ("", posixpath.join(folder, ""), posixpath.join(folder, "images", "")):

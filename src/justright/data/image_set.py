@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -189,7 +189,7 @@ class ImageSet:
             return pa.array(map(content_id, rows), pa.string())
 
         # reading and hashing release the interpreter's lock; a few images are read before threads would start
-        parts = list(_ranges(len(self), HASHED_AT_ONCE))
+        parts = row_ranges(len(self), HASHED_AT_ONCE)
         ids = in_threads(ids_of, parts, N_THREADS if len(parts) > 1 else 0)
         tracked = track(ids, len(parts), f"hashing images, {HASHED_AT_ONCE} per step")
         return pa.table({CONTENT: pa.chunked_array(list(tracked), pa.string())}).combine_chunks()[CONTENT]
@@ -202,9 +202,8 @@ class ImageSet:
         """
         if content is None:
             content = self.content_column(is_strict=False)
-        content = pc.if_else(pc.fill_null(pc.not_equal(content, ""), False), content, pa.scalar(None, pa.string()))
         table = self.table.drop_columns([CONTENT]) if CONTENT in self.table.column_names else self.table
-        return ImageSet(table.append_column(CONTENT, content), self.readers)
+        return ImageSet(table.append_column(CONTENT, _null_if_empty(content)), self.readers)
 
     def changed(self) -> list[str]:
         """The files whose content is not that of the column `content`, with the reason."""
@@ -224,13 +223,7 @@ class ImageSet:
         """
         if not self.table["id"].null_count:
             return self
-        return self.filled_with(self.content_column(is_strict=is_strict))
-
-    def filled_with(self, content_ids: Sequence[str] | pa.ChunkedArray) -> ImageSet:
-        """Fill missing ids with these; an empty one counts as missing."""
-        ids = column("id", content_ids, len(self))
-        ids = pc.if_else(pc.equal(ids, ""), pa.scalar(None, pa.string()), ids)
-        return self.named_by(pc.coalesce(self.table["id"], ids))
+        return self.named_by(pc.coalesce(self.table["id"], _null_if_empty(self.content_column(is_strict=is_strict))))
 
     def named_by(self, ids: Sequence[str] | pa.ChunkedArray) -> ImageSet:
         """The same images with these ids."""
@@ -300,11 +293,10 @@ def sent(images: ImageSet, rows: range | Int[Array, " rows"]) -> pa.Table:
     return span.take(pa.array([int(row) - first for row in rows])).combine_chunks()
 
 
-def sent_in_parts(images: ImageSet, n_rows: int) -> Iterator[pa.Table]:
-    """All images as sent to workers, `n_rows` at a time."""
-    return (sent(images, rows) for rows in _ranges(len(images), n_rows))
-
-
-def _ranges(n: int, size: int) -> Iterator[range]:
+def row_ranges(n: int, size: int) -> list[range]:
     """Consecutive ranges from 0 to `n`, `size` numbers in each."""
-    return (range(start, min(start + size, n)) for start in range(0, n, size))
+    return [range(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _null_if_empty(names: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.if_else(pc.equal(names, ""), pa.scalar(None, pa.string()), names)

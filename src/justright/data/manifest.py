@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def read_csv(file: Any) -> pa.Table:
 
 def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, prefix: str = "") -> ImageSet:
     """Make an ImageSet from the columns of LAYOUT; `prefix` goes before every path, errors name the `origin`."""
-    paths = path_values(table, path_column(table, origin), origin)
+    paths = path_values(table, path_column(table.column_names, origin), origin)
     label, class_name = _labels(table, origin)
     images = ImageSet.of(
         reader,
@@ -88,32 +88,27 @@ def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, 
     return images.replaced({"dataset": names})
 
 
-def arrow_table(columns: Mapping[str, Iterable[Any]], origin: str) -> pa.Table:
-    """An Arrow table of plain values; a path may be a Path, a missing value None or NaN."""
-    arrays = {}
-    for name, values in columns.items():
+def arrow_table(columns: Sequence[tuple[str, Iterable[Any]]], origin: str) -> pa.Table:
+    """An Arrow table of names and plain values; a path may be a Path, a missing value None or NaN."""
+    arrays = []
+    for name, values in columns:
         plain = [os.fspath(value) if isinstance(value, os.PathLike) else value for value in values]
         try:
-            arrays[name] = pa.array(plain, pa.string() if name == "path" else None, from_pandas=True)
+            arrays.append(pa.array(plain, pa.string() if name == "path" else None, from_pandas=True))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             problem = f"{origin}: column {name} mixes types ({error})"
             raise DataError(problem, expected="only text, or only whole numbers, in a column") from error
-    return pa.table(arrays)
+    return pa.Table.from_arrays(arrays, [name for name, _ in columns])
 
 
-def path_column(table: pa.Table, origin: str) -> str:
-    """The name of the column of paths."""
+def path_column(names: Sequence[str], origin: str) -> str:
+    """The column of paths among the columns of a table."""
     for name in PATH_NAMES:
-        if name in table.column_names:
+        if name in names:
             return name
-    raise no_path_column(table.column_names, origin)
-
-
-def no_path_column(names: Sequence[str], origin: str) -> DataError:
-    """The error for a table without a column of paths."""
     has_other_separator = len(names) == 1 and any(separator in names[0] for separator in ";\t|")
     advice = SAVE_AS_CSV if has_other_separator else "name the column with the paths of the images path"
-    return DataError(f"{origin} has the columns {', '.join(names)}", expected=LAYOUT, advice=advice)
+    raise DataError(f"{origin} has the columns {', '.join(names)}", expected=LAYOUT, advice=advice)
 
 
 def _labels(table: pa.Table, origin: str) -> tuple[Array | None, pa.ChunkedArray | None]:

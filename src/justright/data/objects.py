@@ -23,8 +23,8 @@ from justright.utils.errors import BadImageError, DataError
 from justright.utils.types import UNLABELED
 
 EXPECTED = (
-    "a Hugging Face Dataset with an image column, a torchvision-style data set (a length, and items of image and "
-    "label), or a list of images"
+    "a folder, zip, CSV or Parquet file; a list of paths or images; a dict of class and paths; a DataFrame or Arrow "
+    "table with the columns path and label; a torchvision-style data set; a Hugging Face Dataset with images"
 )
 LABEL_COLUMNS = ("label", "labels", "class_name", "class", "category")
 LABEL_ATTRIBUTES = ("targets", "labels", "_labels")  # of a torchvision data set
@@ -80,14 +80,15 @@ class ObjectReader(Reader):
         )
 
 
-def from_dataset(data: Any, name: str) -> ImageSet:
+def from_dataset(data: Any, name: str | None = None) -> ImageSet:
     """The images of a data set object. Labels are read now, images when they are needed, files directly from disk."""
-    if hasattr(data, "features") and hasattr(data, "column_names"):
-        return _from_hugging_face(data, name)
     if hasattr(data, "dataset") and hasattr(data, "indices"):  # torch.utils.data.Subset
         return from_dataset(data.dataset, name).take(data.indices)
-    if not (hasattr(data, "__len__") or hasattr(data, "samples")) or isinstance(data, str | bytes | dict):
-        raise DataError(f"{name} is a {type(data).__name__}", expected=EXPECTED)
+    name = name or _name_of(data)
+    if hasattr(data, "features") and hasattr(data, "column_names"):
+        return _from_hugging_face(data, name)
+    if not (hasattr(data, "__getitem__") or hasattr(data, "samples")) or isinstance(data, str | bytes | dict):
+        raise DataError(f"cannot open a {type(data).__name__} as images", expected=EXPECTED)
     classes = getattr(data, "classes", None)
     if (samples := getattr(data, "samples", getattr(data, "imgs", None))) is not None:  # torchvision's ImageFolder
         paths, labels = [path for path, _ in samples], [label for _, label in samples]
@@ -108,6 +109,13 @@ def from_dataset(data: Any, name: str) -> ImageSet:
         paths, labels = [os.fspath(path) for path, _ in pairs], [label for _, label in pairs]
         return _labeled(FolderReader(Path.cwd()), name, paths, labels, classes)
     return _labeled(ObjectReader(name, data, 0), name, rows, [data[row][1] for row in rows], classes)
+
+
+def _name_of(data: Any) -> str:
+    """The name that a data set object has, such as cifar10, else that of its class."""
+    if name := getattr(getattr(data, "info", None), "dataset_name", None):
+        return str(name)
+    return "images" if isinstance(data, list) else type(data).__name__.lower()
 
 
 def _from_hugging_face(data: Any, name: str) -> ImageSet:
@@ -143,15 +151,16 @@ def _from_hugging_face(data: Any, name: str) -> ImageSet:
 
 def _labeled(reader: Reader, name: str, paths: Iterable[Any], labels: Any, names: Sequence[str] | None) -> ImageSet:
     """The images with labels, which are numbers or text; `names` has the class name of each number."""
-    columns: dict[str, Any] = {"path": list(map(str, paths))}
+    columns: list[tuple[str, list[Any]]] = [("path", list(map(str, paths)))]
     if labels is not None:
-        columns["label"] = labels = list(labels)
+        labels = list(labels)
         if not all(label is None or isinstance(label, str) for label in labels):
-            numbers = columns["label"] = [whole_number(label, name, row) for row, label in enumerate(labels)]
-            if names and max(numbers) >= len(names):
-                raise DataError(f"label {max(numbers)}, but {len(names)} class names", expected="a name for each label")
+            labels = [whole_number(label, name, row) for row, label in enumerate(labels)]
+            if names and max(labels) >= len(names):
+                raise DataError(f"label {max(labels)}, but {len(names)} class names", expected="a name for each label")
             if names:
-                columns["class_name"] = [None if label < 0 else str(names[label]) for label in numbers]
+                columns.append(("class_name", [None if label < 0 else str(names[label]) for label in labels]))
+        columns.append(("label", labels))
     return images_of_table(arrow_table(columns, name), reader, name, name)
 
 

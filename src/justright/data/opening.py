@@ -14,7 +14,7 @@ from justright.data.catalog import DATA_SETS
 from justright.data.columns import SUPERCLASS
 from justright.data.folder import is_image_name, is_recognized, no_images, open_archive, open_folder, walk
 from justright.data.image_set import ImageSet
-from justright.data.manifest import LAYOUT, PATH_NAMES, arrow_table, images_of_table, no_path_column, open_manifest
+from justright.data.manifest import LAYOUT, PATH_NAMES, arrow_table, images_of_table, open_manifest, path_column
 from justright.data.objects import from_dataset
 from justright.data.readers import FolderReader
 from justright.utils.errors import DataError, MissingDataError
@@ -22,10 +22,6 @@ from justright.utils.errors import DataError, MissingDataError
 ACCEPTED = (
     "a folder with one folder per class, a table (.csv or .parquet), a zip of images, NAME:FOLDER for a data set of "
     "`justright data --list`, or glyphs"
-)
-OBJECTS = (
-    "a folder, zip, CSV or Parquet file; a list of paths; a dict of class and paths; a DataFrame or Arrow table with "
-    "the columns path and label; a torchvision-style data set; a Hugging Face Dataset"
 )
 TABLE_COLUMNS = ("label", "class_name", "id", "split", "dataset")
 CONTAINERS = (".csv", ".parquet", ".zip")
@@ -63,19 +59,7 @@ def _open(source: Any, name: str | None) -> ImageSet:
         if any(isinstance(item, str | os.PathLike) for item in items):
             return _from_paths(files_of(items, "the list"))
         source = items
-    is_data_set = any(hasattr(source, attribute) for attribute in ("__getitem__", "features", "indices"))
-    if isinstance(source, bytes) or not is_data_set:
-        raise DataError(f"cannot open a {type(source).__name__} as images", expected=OBJECTS)
-    return from_dataset(source, name or _object_name(source))
-
-
-def _object_name(data: Any) -> str:
-    """The name that a data set object has, such as cifar10, else that of its class."""
-    if hasattr(data, "dataset") and hasattr(data, "indices"):
-        return _object_name(data.dataset)
-    if name := getattr(getattr(data, "info", None), "dataset_name", None):
-        return str(name)
-    return "images" if isinstance(data, list) else type(data).__name__.lower()
+    return from_dataset(source, name)
 
 
 def _from_path(source: str) -> ImageSet:
@@ -93,7 +77,7 @@ def _from_path(source: str) -> ImageSet:
 
 
 def _from_paths(paths: list[str], **columns: list[str]) -> ImageSet:
-    return _from_table(arrow_table({"path": paths, **columns}, "images"), "images")
+    return _from_table(arrow_table([("path", paths), *columns.items()], "images"), "images")
 
 
 def _from_classes(classes: Mapping[Any, Any]) -> ImageSet:
@@ -144,16 +128,14 @@ def files_of(paths: Iterable[Any], origin: str) -> list[str]:
 def _from_table(source: Any, origin: str = "the table") -> ImageSet:
     """A pandas DataFrame or an Arrow table; relative paths start at the current folder."""
     names = [str(name) for name in (source.column_names if isinstance(source, pa.Table) else source.columns)]
-    used = [name for name in names if name in (*PATH_NAMES, *TABLE_COLUMNS) or name.startswith(SUPERCLASS)]
-    if repeated := [name for name in used if names.count(name) > 1]:
-        problem = f"{origin} has {names.count(repeated[0])} columns named {repeated[0]}"
-        raise DataError(problem, expected="one of each name")
-    if not set(PATH_NAMES) & set(names):
-        raise no_path_column(names, origin)
+    path_column(names, origin)
     if not len(source):
         raise DataError(f"{origin} has no rows", expected=LAYOUT)
-    table = source if isinstance(source, pa.Table) else arrow_table({name: source[name] for name in used}, origin)
-    images = images_of_table(table, FolderReader(Path.cwd()), "images", origin)
+    if not isinstance(source, pa.Table):
+        is_used = [name in (*PATH_NAMES, *TABLE_COLUMNS) or name.startswith(SUPERCLASS) for name in names]
+        columns = [(name, source.iloc[:, place]) for place, name in enumerate(names) if is_used[place]]
+        source = arrow_table(columns, origin)
+    images = images_of_table(source, FolderReader(Path.cwd()), "images", origin)
     if not any(map(os.path.exists, images.paths)):
         raise MissingDataError(
             f"none of the {len(images):,} files of {origin} exist, such as {images.paths[0]}",

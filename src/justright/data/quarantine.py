@@ -45,20 +45,15 @@ def refuse_above(max_bad: float, bad: Sequence[Quarantined], n_images: int, name
     if len(bad) > N_EXAMPLES:
         examples += f"\n  and {len(bad) - N_EXAMPLES:,} more"
     are_missing = all(image.kind == BadKind.MISSING for image in bad)
+    advice = MISSING_ADVICE if are_missing else "fix or remove these files; `justright audit` lists the reason of each"
     if len(bad) == n_images:
-        advice = "fix or replace these files; `justright audit` lists the reason of each"
-        raise TooManyBadError(
-            f"no image of {name} can be read, {n_images:,} of {n_images:,} are bad:\n{examples}",
-            expected="at least one readable image",
-            advice=MISSING_ADVICE if are_missing else advice,
-        )
-    advice = MISSING_ADVICE if are_missing else "fix or remove these files"
-    raise TooManyBadError(
-        f"{len(bad):,} of {n_images:,} images of {name} are bad ({len(bad) / n_images:.1%}):\n{examples}",
-        expected=f"at most {max_bad:.4g} of a source ({max_bad:.1%})",
-        advice=f"{advice}, or raise the limit to use the rest without them (--max-bad of audit, discover, extract and "
-        "predict)",
-    )
+        problem = f"no image of {name} can be read, {n_images:,} of {n_images:,} are bad"
+        expected = "at least one readable image"
+    else:
+        problem = f"{len(bad):,} of {n_images:,} images of {name} are bad ({len(bad) / n_images:.1%})"
+        expected = f"at most {max_bad:.4g} of a source ({max_bad:.1%})"
+        advice += ", or use the rest without them: a higher --max-bad of audit, discover, extract and predict"
+    raise TooManyBadError(f"{problem}:\n{examples}", expected=expected, advice=advice)
 
 
 def printable(text: str) -> str:

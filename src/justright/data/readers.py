@@ -17,12 +17,11 @@ from typing import Any
 import pyarrow as pa
 from PIL import Image
 
-from justright.data.decoding import MAX_PIXELS, NOT_AN_IMAGE, decode, format_of
+from justright.data.decoding import MAX_PIXELS, decode
 from justright.utils.errors import BadImageError, BadKind, DataError, MissingDataError
 from justright.utils.hashing import hash_bytes
 
 MAX_FILE_BYTES = 6 * MAX_PIXELS  # an image of the most pixels, three channels of 16 bits, not compressed
-LARGE_FILE_BYTES = 1 << 24  # a larger file must start like an image before the rest is read
 READ_BYTES = 1 << 20  # per read: zipfile keeps what it unpacks in one read twice in memory
 # Content ids computed by this process, by source, path and file version, so that no file is read twice for its id.
 # Ids that came with a table are never in here. Keys and values are digests: there may be millions.
@@ -116,7 +115,7 @@ class ZipReader(Reader):
         try:
             info = self._handle().getinfo(path)
             with self._handle().open(info) as member:
-                return read_image(member, info.file_size, path)
+                return read_all(member, info.file_size, path)
         except KeyError as error:
             raise BadImageError(f"{path}: not in {self.archive.name}", BadKind.MISSING) from error
         except DataError:
@@ -161,27 +160,17 @@ def read_file(file: Path, name: str) -> bytes:
         if not stat.S_ISREG(status.st_mode):  # reading a pipe would wait forever
             raise BadImageError(f"{name}: cannot be read (a folder, a pipe or a device)")
         with file.open("rb") as opened:
-            return read_image(opened, status.st_size, name)
+            return read_all(opened, status.st_size, name)
     except OSError as error:
         kind = BadKind.MISSING if isinstance(error, FileNotFoundError) else BadKind.UNREADABLE
         raise BadImageError(f"{name}: cannot be read ({error.strerror or error})", kind) from error
 
 
-def read_image(file: Any, size: int, name: str) -> bytes:
-    """Read an image of the stated size; what is no image is rejected before it is in memory."""
+def read_all(file: Any, size: int, name: str) -> bytes:
+    """Read an open file of the stated size, piece by piece; one too large for an image is rejected unread."""
     _reject_large(size, name)
-    start = file.read(min(size, READ_BYTES))
-    if size > LARGE_FILE_BYTES and format_of(start) is None:
-        raise BadImageError(f"{name}: {NOT_AN_IMAGE}", BadKind.NOT_AN_IMAGE)
-    return read_rest(file, name, start)
-
-
-def read_rest(file: Any, name: str, start: bytes = b"") -> bytes:
-    """Return `start` and the rest of a file, piece by piece, and stop if it is too large for an image."""
     data = io.BytesIO()
-    data.write(start)
     while piece := file.read(READ_BYTES):
-        _reject_large(data.tell() + len(piece), name)
         data.write(piece)
     return data.getvalue()
 

@@ -100,42 +100,35 @@ class ClassSplit:
 
 def read_class_split(path: Path, classes: Mapping[int, str] | None = None) -> ClassSplit:
     """Read a split in SSB's schema. Classes named by text (ImageNet's synsets) are looked up in `classes`."""
-    if not path.is_file():
-        raise MissingDataError(f"no such file: {path}", expected=SSB_LAYOUT)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}", expected=SSB_LAYOUT) from error
-    if path.suffix in {".pkl", ".pickle"} or data[:1] == b"\x80":
-        raise DataError(
-            f"{path} is a pickle, which can run code when it is read",
-            expected=SSB_LAYOUT,
-            advice="the repository sgvaze/SSB publishes the same class lists as JSON, in SSB/splits/*_ssb_splits.json",
-        )
-    try:
-        content = parsed_json(data)
-        known, unknown = content["known_classes"], content["unknown_classes"]
-        groups = {group: unknown[name] for group, name in SSB_NAMES.items() if name in unknown}
-        groups |= {group: labels for group, labels in unknown.items() if group not in SSB_NAMES.values()}
-        if not all(isinstance(labels, list) for labels in [known, *groups.values()]):
-            raise TypeError("classes are not in lists")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} is not a class split ({error})", expected=SSB_LAYOUT) from error
     label_of = {nfc(name): label for label, name in (classes or {}).items()}
 
-    def label(class_: Any) -> int:
-        """The label of a class that the file gives as a label or as a name."""
-        if isinstance(class_, str) and nfc(class_) in label_of:
-            return label_of[nfc(class_)]
-        if is_whole_number(class_) and class_ >= 0:
-            return int(class_)
-        raise DataError(
-            f"{path} names the class {class_!r}",
-            expected="class indices, or names that the data set has",
-            advice="pass classes=images.classes when the split names classes by text",
-        )
+    def labels_in(listed: Any) -> tuple[int, ...]:
+        if not isinstance(listed, list):
+            raise TypeError("classes are not in lists")
+        return tuple(_label(class_, label_of) for class_ in listed)
 
-    return ClassSplit(tuple(map(label, known)), {group: tuple(map(label, labels)) for group, labels in groups.items()})
+    try:
+        content = parsed_json(path.read_bytes())
+        old, unknown = labels_in(content["known_classes"]), content["unknown_classes"]
+        groups = {group: unknown[name] for group, name in SSB_NAMES.items() if name in unknown}
+        groups |= {group: listed for group, listed in unknown.items() if group not in SSB_NAMES.values()}
+        return ClassSplit(old, {group: labels_in(listed) for group, listed in groups.items()})
+    except FileNotFoundError as error:
+        raise MissingDataError(f"no such file: {path}", expected=SSB_LAYOUT) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        advice = (
+            "sgvaze/SSB on GitHub has them in SSB/splits/*_ssb_splits.json; a pickle is not read: it could run code"
+        )
+        raise DataError(f"{path} is not a class split ({error})", expected=SSB_LAYOUT, advice=advice) from error
+
+
+def _label(class_: Any, label_of: Mapping[str, int]) -> int:
+    """The label of a class that a file gives as a label or as a name."""
+    if isinstance(class_, str) and nfc(class_) in label_of:
+        return label_of[nfc(class_)]
+    if is_whole_number(class_) and class_ >= 0:
+        return int(class_)
+    raise ValueError(f"it names the class {class_!r}, which is no index and no name in `classes`")
 
 
 def first_half(labels: Collection[int]) -> ClassSplit:

@@ -62,12 +62,13 @@ def _drawn_vector(vector: Float[Array, " dim"]) -> Image.Image:
 def vector_set(vectors: Any, labels: Any = None, name: str = "vectors") -> ImageSet:
     """Vectors as an ImageSet, named by their row; `labels` are names or whole numbers, None for unlabeled ones."""
     rows = checked_vectors(vectors, name)
-    columns: dict[str, Any] = {"path": [str(row) for row in range(len(rows))]}
-    if labels is not None:
-        columns["class_name"] = class_names(labels, name)
-        if (n := len(columns["class_name"])) != len(rows):
-            raise DataError(f"{n:,} labels for {len(rows):,} rows of {name}", expected="one each")
-    return images_of_table(arrow_table(columns, name), VectorReader(rows, columns["path"]), name, name)
+    paths = [str(row) for row in range(len(rows))]
+    names = [None] * len(rows) if labels is None else class_names(labels, name)
+    if len(names) != len(rows):
+        raise DataError(f"{len(names):,} labels for {len(rows):,} rows of {name}", expected="one each")
+    return images_of_table(
+        arrow_table([("path", paths), ("class_name", names)], name), VectorReader(rows, paths), name, name
+    )
 
 
 def class_names(labels: Any, name: str) -> list[str | None]:

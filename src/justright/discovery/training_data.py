@@ -69,7 +69,7 @@ class TrainingData:
         content_ids = images.content_column()
         given_class, is_labeled_too = _given(split.given, content_ids, ~is_guide, known)
         return TrainingData(
-            images=images.filled_with(content_ids),
+            images=images.with_ids(),
             n_labeled=n_labeled,
             labels=np.concatenate([labels, np.full(n_unlabeled, UNLABELED, dtype=np.int32)]),
             weight=np.concatenate([weight if weighting == "soft" else np.ones(n_labeled), np.ones(n_unlabeled)]),

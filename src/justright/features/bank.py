@@ -8,7 +8,6 @@ transform, are kept by extraction too. `FreshViews` gives the same numbers and s
 
 from __future__ import annotations
 
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
@@ -29,7 +28,6 @@ from justright.data.image_set import ImageSet, sent
 from justright.data.readers import Reader
 from justright.data.transforms import (
     ImageRecipe,
-    Pixels,
     Plain,
     Transform,
     Weak,
@@ -44,7 +42,7 @@ from justright.features.choices import BATCH_SIZE, BankPrecision
 from justright.features.cuts import Stored
 from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools, tools
 from justright.utils.context import track
-from justright.utils.errors import BadImageError, DataError, JustrightError
+from justright.utils.errors import DataError
 from justright.utils.hashing import hash_list, in_blocks
 from justright.utils.locks import Lock
 from justright.utils.parallel import in_threads, n_cores
@@ -69,7 +67,8 @@ def draw_views(
     The random numbers depend only on the seed, the image id and the number of the view.
     """
     distinct = list(dict.fromkeys(rows))
-    pixels = dict(zip(distinct, in_threads(partial(_decode, images), distinct, n_threads), strict=True))
+    decoded = in_threads(lambda row: to_pixels(images.image(row)), distinct, n_threads)
+    pixels = dict(zip(distinct, decoded, strict=True))
 
     def view(row_and_number: tuple[int, int]) -> Tensor:
         row, number = row_and_number
@@ -77,14 +76,6 @@ def draw_views(
         return draw_view(pixels[row], transform, recipe, seed=seed, image_id=image_id, view=number)
 
     return torch.stack(list(in_threads(view, zip(rows, numbers, strict=True), n_threads)))
-
-
-def _decode(images: ImageSet, row: int) -> Pixels:
-    try:
-        return to_pixels(images.image(row))
-    except BadImageError as error:
-        advice = "leave this image out: take the good rows only"
-        raise BadImageError(error.problem, error.kind, expected=error.expected, advice=advice) from error
 
 
 def record_type(names: Sequence[str], shapes: Sequence[tuple[int, ...]], precision: BankPrecision) -> np.dtype[np.void]:
@@ -248,7 +239,7 @@ class ViewBank(Views):
     ):
         super().__init__(backbone, images, **view_options)
         if n_views < 1:
-            raise JustrightError(f"{n_views} views", expected="at least 1")
+            raise DataError(f"{n_views} views", expected="at least 1")
         self.n_views, self.batch_size, self.is_built = n_views, batch_size, is_built
         self.cache = KeptBanks(root)
         self.section = self.cache.section(*view_key(backbone, self.transform, self.seed, precision, batch_size))
@@ -289,25 +280,11 @@ class ViewBank(Views):
 
     def _compute(self, ids: Ids, missing: Missing) -> None:
         section, n_missing = self.section, int(missing.sum())
-        needed = n_missing * self.layout.itemsize
-        self.cache.make_room(needed)
-        free = shutil.disk_usage(section.folder).free
-        if needed > free:
-            raise JustrightError(
-                f"the view bank needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free in {self.cache.root}",
-                advice="fewer views, another root, or fresh views, which store nothing",
-            )
-        try:
-            with closing(self._steps(ids, missing)) as steps:
-                for _ in track(steps, n_missing, f"computing {self.what}"):
-                    pass
-            section.flush()
-        except OSError as error:
-            raise JustrightError(
-                f"{error.filename or section.folder} cannot be written: {error.strerror or error}",
-                expected="disk space for the stored views",
-                advice="free disk space and run again, finished views are kept; or fewer views, or fresh views",
-            ) from error
+        self.cache.make_room(n_missing * self.layout.itemsize)
+        with closing(self._steps(ids, missing)) as steps:
+            for _ in track(steps, n_missing, f"computing {self.what}"):
+                pass
+        section.flush()
         if not self.images.content_column(is_fresh=True).equals(self.ids):
             section.remove_added()
             raise DataError("images changed while their views were computed", advice="run again once they stay")

@@ -30,7 +30,7 @@ from jaxtyping import Bool, Int, Shaped
 from justright.features.store import npy_header
 from justright.utils.context import track
 from justright.utils.errors import DataError
-from justright.utils.files import UNITS, home, parsed_json, remove_leftovers, replacing, size_text, write_json
+from justright.utils.files import UNITS, home, parsed_json, replacing, size_text, write_json
 from justright.utils.hashing import SIZE, hash_bytes, hash_pieces, hash_value
 from justright.utils.locks import locked_file
 from justright.utils.types import Array
@@ -239,22 +239,14 @@ class Cache:
         name = re.sub(r"[^\w.-]", "_", about["backbone"])
         folder = self.root / f"{name}-{hash_value([FORMAT, key], size=12)}"
         value = json.loads(json.dumps({"about": about, "key": key}))
-
-        def write_key() -> None:  # for `sections`: rows are found by the name of the folder
-            if _read_key(folder) != value:
-                if (folder / KEY).exists():
-                    _log.warning("%s is damaged; it is written again", folder / KEY)
-                write_json(folder / KEY, value)
-
-        def grow() -> None:
-            write_key()  # another process may have cleared the cache
-            self.make_room(0)
-
-        write_key()
-        return Section(folder, grow)
+        if _read_key(folder) != value:  # for `sections`: rows are found by the name of the folder
+            if (folder / KEY).exists():
+                _log.warning("%s is damaged; it is written again", folder / KEY)
+            write_json(folder / KEY, value)
+        return Section(folder, lambda: self.make_room(0))
 
     def sections(self) -> list[dict[str, Any]]:
-        """Each section: name, `about`, number of images or views, bytes, time of the last use in seconds."""
+        """Each section that holds anything: name, `about`, number of images or views, bytes, time of the last use."""
         sections = []
         for folder in self._folders():
             try:
@@ -266,7 +258,7 @@ class Cache:
                     "bytes": sum(stat.st_size for _, stat in blocks),
                     "used": max((stat.st_mtime for _, stat in blocks), default=0.0),
                 }
-                sections.append(section)
+                sections += [section] if blocks else []
             except FileNotFoundError:  # another process has deleted it just now
                 pass
             except (OSError, LookupError, AttributeError, *NOT_A_BLOCK) as error:
@@ -274,18 +266,15 @@ class Cache:
         return sections
 
     def clear(self, backbone: str | None = None, limit: int = 0) -> int:
-        """Delete the sections of a backbone, or one by its name, by default all; returns the bytes freed.
+        """Delete the blocks of a backbone, or of one section by its name, by default all; returns the bytes freed.
 
         With a limit only the least recently used blocks above it. Leased sections and files being written stay.
         """
         chosen = self._folders()
         if backbone is not None:
-            names = {backbone, *(section["name"] for section in self.sections() if section["backbone"] == backbone)}
-            chosen = [folder for folder in chosen if folder.name in names]
-        freed = self._shrink(limit, chosen)
-        for folder in chosen:
-            _remove_if_empty(folder)
-        return freed
+            sections = [each for each in self.sections() if backbone in (each["name"], each["backbone"])]
+            chosen = [self.root / section["name"] for section in sections]
+        return self._shrink(limit, chosen)
 
     def make_room(self, n_bytes: int) -> None:
         """Delete the least recently used blocks, as far as the limit requires it to add so many bytes."""
@@ -348,18 +337,3 @@ def _read_key(folder: Path) -> Any:
         return parsed_json((folder / KEY).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-
-
-def _remove_if_empty(folder: Path) -> None:
-    """Delete a section without blocks, unless a process writes its first block or has leased it."""
-    remove_leftovers(folder)
-    if any(folder.glob(f"*{BLOCK}")):
-        return
-    lock = locked_file(folder / LEASE, wait=False)
-    if lock is None:
-        return
-    with lock, suppress(OSError):  # another process writes into it, or has removed it
-        if {file.name for file in folder.iterdir()} <= {KEY, LEASE}:
-            (folder / KEY).unlink(missing_ok=True)
-            (folder / LEASE).unlink(missing_ok=True)
-            folder.rmdir()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -50,7 +50,7 @@ from justright.features.store import (
 from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.features.workers import decode_and_compute, one_core_a_thread, refuse_other_tools, tools
 from justright.utils.context import current, track, use
-from justright.utils.errors import BadKind, DataError, DegenerateError
+from justright.utils.errors import BadImageError, DataError, DegenerateError
 from justright.utils.parallel import Engine, n_cores
 from justright.utils.remote import Place, place_of
 from justright.utils.types import Array
@@ -59,7 +59,8 @@ PART_BATCHES = 16  # a kill loses at most so many batches, and those that worker
 
 Batch: TypeAlias = Float[Tensor, "batch 3 side side"]
 Features: TypeAlias = Float[Array, " batch *axes"]
-Reasons: TypeAlias = Mapping[int, tuple[BadKind, str]]  # kind and reason of bad images, by row
+Bad: TypeAlias = Mapping[int, Quarantined]  # bad images by row
+PLACE = ["dataset", "source", "path"]  # columns that say where an image is
 
 
 class FeatureNetwork:
@@ -69,7 +70,8 @@ class FeatureNetwork:
         self.backbone, self.batch_size, self.precision, self.pooling = backbone, batch_size, precision, pooling
         self.device = backbone.device
         self.dtype = "float32" if precision == "float32" else "float16"
-        self.shape = self(torch.zeros(1, 3, backbone.recipe.resolution, backbone.recipe.resolution)).shape[1:]
+        black, _ = self(torch.zeros(1, 3, backbone.recipe.resolution, backbone.recipe.resolution))
+        self.shape = black.shape[1:]
 
     def key(self) -> dict[str, Any]:
         """The header of a store without the data; the key of the cache."""
@@ -90,64 +92,63 @@ class FeatureNetwork:
         """Device, runtime and versions that may change the last bits."""
         return tools(self.device, self.backbone.runtime if self.pooling == "class" else "torch")
 
-    def __call__(self, batch: Batch) -> Features:
-        """The features of a batch, as they are stored."""
+    def __call__(self, batch: Batch) -> tuple[Features, Stored]:
+        """The features of a batch as they are stored, and the output of the frozen prefix on the way, if any."""
         half = None if self.precision == "float32" else getattr(torch, self.precision)
         # autocast keeps norms, softmax and sums in float32, which half precision needs
         with torch.inference_mode(), torch.autocast(self.device.type, half) if half else nullcontext():
-            return self._as_stored(self.backbone(batch.to(self.device, non_blocking=True), self.pooling))
+            images = batch.to(self.device, non_blocking=True)
+            stored: Stored = self.backbone.prefix(images) if self.pooling == "class" else ()
+            features = self.backbone.suffix(stored) if stored else self.backbone(images, self.pooling)
+        return features.float().cpu().numpy().astype(self.dtype), stored
 
     @property
     def gives_views(self) -> bool:
         """Whether the plain view that a bank stores is computed on the way to the feature."""
         return self.pooling == "class" and self.precision == "float32"
 
-    def with_views(self, batch: Batch) -> tuple[Features, Stored]:
-        """The features of a batch, bit by bit those of a call, and the output of the frozen prefix."""
-        with torch.inference_mode():
-            stored = self.backbone.prefix(batch.to(self.device, non_blocking=True))
-            return self._as_stored(self.backbone.suffix(stored)), stored
-
-    def _as_stored(self, features: Tensor) -> Features:
-        return features.float().cpu().numpy().astype(self.dtype)
-
 
 class BatchFeatures(NamedTuple):
     """The result of a batch of images."""
 
     features: Array
-    bad: Reasons  # by position in the batch
+    bad: Bad  # by position in the batch
     records: Array | None  # plain views as a bank stores them, if requested
 
 
 def decode_images(
     readers: Mapping[str, Reader], recipe: ImageRecipe, batch_size: int, table: pa.Table
-) -> tuple[Array, Reasons]:
+) -> tuple[Array, Bad]:
     """Decode the images of a table: a batch of pixels, with a black image for each bad or missing one."""
     images, bad = ImageSet(table, readers), {}
     pixels = torch.zeros(batch_size, 3, recipe.resolution, recipe.resolution)
     for row in range(len(images)):
         try:
             pixels[row] = recipe.preprocess(images.image(row))
-        except Exception as error:
-            # decoders raise many kinds of errors for damaged files; the reason has the message
-            bad[row] = reason_of(error, images.table["path"][row].as_py())
+        except Exception as error:  # decoders raise many kinds of errors for damaged files
+            bad[row] = bad_image(images, row, error)
     return pixels.numpy(), bad
+
+
+def bad_image(images: ImageSet, row: int, error: Exception) -> Quarantined:
+    """An image that cannot be read, with the reason."""
+    place = images.table.select(PLACE).slice(row, 1).to_pylist()[0]
+    kind, reason = reason_of(error, place["path"])
+    return Quarantined(**place, kind=kind, reason=reason)
 
 
 def compute_features(
     network: FeatureNetwork,
     expected_tools: Mapping[str, str],
     layout: np.dtype[np.void] | None,
-    decoded: tuple[Array, Reasons],
+    decoded: tuple[Array, Bad],
 ) -> BatchFeatures:
     """Compute the features of a decoded batch and, with the layout of a bank, its records."""
     refuse_other_tools(network.tools(), expected_tools)
-    pixels, bad = torch.from_numpy(decoded[0]), decoded[1]
-    if layout is None:
-        return BatchFeatures(network(pixels), bad, None)
-    features, stored = network.with_views(pixels)
-    return BatchFeatures(features, bad, pack(layout, network.backbone.stored_names, stored))
+    pixels, bad = decoded
+    features, stored = network(torch.from_numpy(pixels))
+    records = None if layout is None else pack(layout, network.backbone.stored_names, stored)
+    return BatchFeatures(features, bad, records)
 
 
 @dataclass(eq=False)
@@ -159,7 +160,7 @@ class Extraction:
     network: FeatureNetwork
     section: Section  # features by id
     views: Section | None  # plain views, if they are kept too
-    bad: dict[int, tuple[BadKind, str]]  # at first the images without content id
+    bad: dict[int, Quarantined]  # at first the images without content id
     max_bad: float
 
     def __post_init__(self) -> None:
@@ -175,7 +176,9 @@ class Extraction:
                 for _ in track(steps, len(self.missing), f"extracting {titles(self.images)}"):
                     pass
         finally:
-            self._flush()
+            self.section.flush()
+            if self.views is not None:
+                self.views.flush()
 
     def _steps(self, n_workers: int) -> Generator[None, None, None]:
         """Compute what is missing; one step for each image."""
@@ -188,7 +191,7 @@ class Extraction:
         tables = (sent(self.images, rows) for rows in batches)
         with closing(decode_and_compute(decode, compute, tables, network.device, n_workers)) as results:
             for number, (rows, batch) in enumerate(zip(batches, results, strict=True), start=1):
-                self.bad |= {int(rows[position]): reason for position, reason in batch.bad.items()}
+                self.bad |= {int(rows[position]): image for position, image in batch.bad.items()}
                 good = np.setdiff1d(np.arange(len(rows)), list(batch.bad))
                 self._check_finite(rows[good], batch.features[good])
                 self.section.add(self.ids[rows[good]], batch.features[good])
@@ -196,14 +199,8 @@ class Extraction:
                     self.views.add(self.ids[rows[good]], batch.records[good])
                 if number % PART_BATCHES == 0 or number == len(batches):
                     self.section.flush()
-                    refuse_bad_rows(self.max_bad, self.images, self.all_bad())
+                    refuse_bad(self.max_bad, self.images, self.all_bad())
                 yield from repeat(None, len(rows))
-
-    def _flush(self) -> None:
-        """Write the rows that wait in memory."""
-        self.section.flush()
-        if self.views is not None:
-            self.views.flush()
 
     def blocks(self, rows: Int[Array, " rows"]) -> Iterator[Float[Array, " rows *axes"]]:
         """The features of these images in order, some at a time."""
@@ -214,11 +211,15 @@ class Extraction:
                 raise DataError(problem, advice="run again")
             yield features
 
-    def all_bad(self) -> Reasons:
-        """Bad images and copies of them, with the reason."""
-        reasons = {self.ids[row]: reason for row, reason in self.bad.items()}
-        rows = np.flatnonzero(np.isin(self.ids, np.array(list(reasons), self.ids.dtype))).tolist()
-        return {row: self.bad.get(row) or reasons[self.ids[row]] for row in rows}
+    def all_bad(self) -> dict[int, Quarantined]:
+        """Bad images and copies of them."""
+        first = {self.ids[row]: image for row, image in self.bad.items()}
+        rows = np.flatnonzero(np.isin(self.ids, np.array(list(first), self.ids.dtype)))
+        places = self.images.table.select(PLACE).take(pa.array(rows)).to_pylist()
+        return {
+            row: self.bad.get(row) or replace(first[self.ids[row]], **place)
+            for row, place in zip(rows.tolist(), places, strict=True)
+        }
 
     def _check_finite(self, rows: Int[Array, " rows"], features: Float[Array, " rows *axes"]) -> None:
         is_wrong = ~np.isfinite(features).all(axis=tuple(range(1, features.ndim)))
@@ -274,7 +275,7 @@ def extract(
         expect_place(place, Header(**key), overwrite, parts=tuple(key))  # before all images are read
         content_ids = images.content_column(is_strict=False, is_fresh=True).to_pylist()
         unreadable = unreadable_rows(images, content_ids)
-        refuse_bad_rows(max_bad, images, unreadable)
+        refuse_bad(max_bad, images, unreadable)
         header = Header(**key, data=data_fingerprint(content_ids, images.table))
         if begin_store(place, header, overwrite):
             return FeatureTable.open(place)
@@ -289,10 +290,10 @@ def extract(
                 with use(engine=engine or current().engine):
                     work.compute(n_workers)
                 bad = work.all_bad()
-                refuse_bad_rows(max_bad, images, bad)
+                refuse_bad(max_bad, images, bad)
                 good = np.setdiff1d(np.arange(len(images)), list(bad))
                 index = store_index(images, content_ids, good, place)
-                write_store(place, header, work.blocks(good), index, quarantined(images, bad))
+                write_store(place, header, work.blocks(good), index, bad)
             if cache is not None:
                 cache.make_room(0)
     return FeatureTable.open(place, verify=False)
@@ -315,28 +316,17 @@ def _saved_as(reader: Reader, out: Place) -> str | None:
     return reader.saved_as(Path("/")) and reader.source
 
 
-def unreadable_rows(images: ImageSet, content_ids: list[str]) -> dict[int, tuple[BadKind, str]]:
-    """Kind and reason of the images without a content id."""
-    reasons = {}
+def unreadable_rows(images: ImageSet, content_ids: list[str]) -> dict[int, Quarantined]:
+    """The images without a content id."""
+    bad = {}
     for row, content_id in enumerate(content_ids):
         if not content_id:
             try:
                 images.image(row)
-                reasons[row] = BadKind.UNREADABLE, "changes while it is read"
-            except Exception as error:  # as in `decode_images`: the reason has the message
-                reasons[row] = reason_of(error, images.table["path"][row].as_py())
-    return reasons
-
-
-def quarantined(images: ImageSet, bad: Reasons) -> dict[int, Quarantined]:
-    """The bad images by row, as the store lists them."""
-    rows = sorted(bad)
-    records = images.table.select(["dataset", "source", "path"]).take(pa.array(rows, pa.int64())).to_pylist()
-    result = {}
-    for row, record in zip(rows, records, strict=True):
-        kind, reason = bad[row]
-        result[row] = Quarantined(**record, kind=kind, reason=reason)
-    return result
+                raise BadImageError("changes while it is read")
+            except Exception as error:
+                bad[row] = bad_image(images, row, error)
+    return bad
 
 
 def titles(images: ImageSet) -> str:
@@ -344,7 +334,6 @@ def titles(images: ImageSet) -> str:
     return ", ".join(map(dataset_title, images.datasets))
 
 
-def refuse_bad_rows(max_bad: float, images: ImageSet, bad: Reasons) -> None:
+def refuse_bad(max_bad: float, images: ImageSet, bad: Bad) -> None:
     """Raise if more than the share `max_bad` of the images is bad, or if all are."""
-    if len(bad) > max_bad * len(images) or len(bad) == len(images):
-        refuse_above(max_bad, list(quarantined(images, bad).values()), len(images), titles(images))
+    refuse_above(max_bad, list(bad.values()), len(images), titles(images))

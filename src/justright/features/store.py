@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -136,14 +135,6 @@ def read_store(path: Place, verify: bool = True) -> tuple[StoredRows, pa.Table, 
     for name in (INDEX, QUARANTINE, FEATURES) if verify else (INDEX, QUARANTINE):
         _verify(path, name, files)
     index = pq.read_table(pa.BufferReader((path / INDEX).read_bytes()))
-    features = path / FEATURES
-    n_bytes = features.stat().st_size if isinstance(features, Path) else features.size()
-    row_bytes = math.prod(header.shape) * np.dtype(header.dtype).itemsize
-    expected = len(npy_header(header.dtype, (index.num_rows, *header.shape))) + index.num_rows * row_bytes
-    if n_bytes != expected:
-        raise DamagedStoreError(
-            f"{features} has {n_bytes:,} bytes", expected=f"{expected:,}, as in {INDEX}", advice="extract again"
-        )
     return mapped(path, header, index.num_rows), index, header
 
 

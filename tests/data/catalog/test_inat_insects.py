@@ -70,5 +70,5 @@ def test_empty_class_folder_is_reported(root: Path) -> None:
 
 def test_folder_that_is_no_taxon_is_reported(root: Path) -> None:
     (root / "train_mini/notes").mkdir()
-    with pytest.raises(DataError, match="notes is not a class folder"):
+    with pytest.raises(DataError, match="damaged or do not belong together"):
         DATA_SETS["inat-insects"].load(root)

@@ -20,7 +20,7 @@ class DataSet:
     """One data set; `DATA_SETS.add` registers it under a name."""
 
     title: str  # its name in lists and errors
-    # raises FileNotFoundError for missing files, DataError for damaged ones; "module:function" is imported when needed
+    # from its folder to its images, or "module:function", which is imported when needed
     loader: Callable[[Path], ImageSet] | str
     licence: str  # the terms of use
     where: str  # where to request or download it
@@ -41,6 +41,12 @@ class DataSet:
             ) from error
         except OSError as error:
             raise DataError(f"{self.title}: {error.filename} cannot be read ({error.strerror})") from error
+        except (ValueError, LookupError) as error:
+            raise DataError(
+                f"{self.title}: files below {root} are damaged or do not belong together: {error!r}",
+                expected=f"the official files, unchanged\n{self.layout}",
+                advice=f"unpack them again, from {self.where}",
+            ) from error
 
 
 DATA_SETS: Registry[DataSet] = Registry("data set")  # by the name that `open_images` takes, as in `cub:/data/cub`

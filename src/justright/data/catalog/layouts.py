@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -76,76 +76,26 @@ def images_in(root: Path, part: str, folders: Sequence[str], first_label: int = 
     return paths, np.repeat(np.arange(first_label, first_label + len(folders)), sizes)
 
 
-def read_lines(file: Path) -> list[str]:
-    """The lines of a text file, without empty ones at its end."""
-    try:
-        return file.read_text(encoding="utf-8-sig").rstrip().split("\n")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file} is not text: {error}", expected="UTF-8") from error
-
-
-class Listing(dict[str, str]):
+def read_list(file: Path) -> dict[str, str]:
     """An official list file: a key, a space and a value on each line, in the order of the file."""
-
-    def __init__(self, file: Path):
-        super().__init__()
-        self.file = file
-        for number, line in enumerate(read_lines(file), start=1):
-            pair = line.split(maxsplit=1)
-            if len(pair) != 2:
-                raise DataError(f"{file}, line {number}: {line!r}", expected="a key, a space and a value")
-            if pair[0] in self:
-                raise DataError(f"{file}, line {number}: {pair[0]} is listed twice", expected="each key once")
-            self[pair[0]] = pair[1].rstrip()
-
-    def at(self, key: str) -> str:
-        """The file and line of a key, for errors."""
-        return f"{self.file}, line {list(self).index(key) + 1}"
-
-    def in_order_of(self, other: Listing) -> list[str]:
-        """The values in the order of another list, which must have the same keys."""
-        for here, there in ((self, other), (other, self)):
-            for key in here:
-                if key not in there:
-                    raise DataError(f"{here.at(key)}: {key} is not in {there.file.name}", expected="the same keys")
-        return [self[key] for key in other]
-
-    def numbers(self, other: Listing, low: int, high: int) -> Labels:
-        """The values as whole numbers between two bounds, in the order of another list."""
-        keys = list(other)
-        return whole_numbers(self.in_order_of(other), low, high, lambda row: self.at(keys[row]))
-
-
-def whole_numbers(values: Iterable[Any], low: int, high: int, at: Callable[[int], str]) -> Labels:
-    """Convert to integers; raises DataError for the first value outside the bounds. `at` gives its position."""
-    numbers = []
-    for row, value in enumerate(values):
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = float("nan")
-        if not (low <= number <= high and number.is_integer()):
-            raise DataError(f"{at(row)}: {value}", expected=f"a whole number from {low} to {high}")
-        numbers.append(int(number))
-    return np.array(numbers, dtype=np.int64)
+    pairs = [line.split(maxsplit=1) for line in file.read_text(encoding="utf-8-sig").rstrip().split("\n")]
+    if not all(len(pair) == 2 for pair in pairs):
+        raise DataError(f"{file} is damaged", expected="a key, a space and a value on each line")
+    return {key: value.rstrip() for key, value in pairs}
 
 
 def read_mat(file: Path, *names: str) -> list[Any]:
     """Read variables of a MATLAB file, each as an array with one axis."""
     from scipy.io import loadmat  # slow to import, and most commands read no MATLAB file
 
-    if not file.is_file():
-        raise missing(file)
-    try:
-        content = loadmat(file, squeeze_me=True, variable_names=names)
-    except Exception as error:  # scipy raises many kinds of errors for damaged bytes
-        raise DataError(f"{file} cannot be read: {error}", expected="a MATLAB file, version 5 to 7") from error
-    for name in names:
-        if name not in content:
-            raise DataError(f"{file} has no variable {name}", expected=f"the variables {', '.join(names)}")
-        if not np.size(content[name]):
-            raise DataError(f"{file}: {name} is empty", expected="at least one entry")
-    return [np.atleast_1d(content[name]) for name in names]
+    with file.open("rb") as opened:
+        try:
+            content = loadmat(opened, squeeze_me=True, variable_names=names)  # type: ignore[arg-type]  # it takes files
+            return [np.atleast_1d(content[name]) for name in names]
+        except Exception as error:  # scipy raises many kinds of errors for damaged bytes
+            raise DataError(
+                f"{file} cannot be read: {error!r}", expected=f"a MATLAB file with {' and '.join(names)}"
+            ) from error
 
 
 def assemble(

@@ -12,7 +12,6 @@ import numpy as np
 
 from justright.data.catalog.layouts import (
     LabeledPaths,
-    Listing,
     assemble,
     check_present,
     class_folders,
@@ -20,10 +19,9 @@ from justright.data.catalog.layouts import (
     images_in,
     inside,
     missing,
-    read_lines,
+    read_list,
     read_mat,
     train_then_test,
-    whole_numbers,
 )
 from justright.data.columns import levels_of
 from justright.data.image_set import ImageSet
@@ -35,7 +33,7 @@ CAR_TREES = ("", "car_data", "car_data/car_data")  # where class folders are; th
 CAR_NAMES = ("devkit/cars_meta.mat", "cars_meta.mat", "names.csv")  # any of these gives the order of the classes
 # the labels of the test images are a separate file, usually in the devkit or beside it
 CARS_TEST = ("devkit/cars_test_annos_withlabels.mat", "cars_test_annos_withlabels.mat")
-N_DOGS = 120
+N_DOGS, DOG_LISTS = 120, ("train_list.mat", "test_list.mat")
 N_IMAGENET = 1000
 # SSB's names and the usual ones; the synset folders may also be directly in the tree
 IMAGENET_21K = (("imagenet21k_train", "imagenet21k_val"), ("train", "val"))
@@ -50,12 +48,11 @@ def load_cub(root: Path) -> ImageSet:
     """
     root = inside(root, "CUB_200_2011")
     files = ("classes", "images", "image_class_labels", "train_test_split")
-    classes, images, labels, parts = (Listing(root / f"{name}.txt") for name in files)
+    classes, images, number_of, is_train_of = (read_list(root / f"{name}.txt") for name in files)
     names, paths = list(classes.values()), list(images.values())
-    if list(classes) != [str(number) for number in range(1, len(names) + 1)]:
-        raise DataError(f"{classes.file}: classes are not numbered in order", expected=f"1 to {len(names)}")
     check_present(root / "images", paths)
-    label, is_train = labels.numbers(images, 1, len(names)) - 1, parts.numbers(images, 0, 1) == 1
+    label = np.array([int(number_of[image]) - 1 for image in images])
+    is_train = np.array([is_train_of[image] == "1" for image in images])
     groups = [name.split(".")[-1].split("_")[-1] for name in names]
     return assemble(root / "images", "cub", paths, label, is_train, names, [groups])
 
@@ -68,33 +65,25 @@ def load_nabirds(root: Path) -> ImageSet:
     """
     root = inside(root, "nabirds")
     files = ("images", "classes", "hierarchy", "image_class_labels", "train_test_split")
-    images, classes, parents, labels, parts = (Listing(root / f"{name}.txt") for name in files)
-    numbers = whole_numbers(classes, 0, 10**6, lambda row: f"{classes.file}, line {row + 1}")
-    number_of = dict(zip(classes, numbers.tolist(), strict=True))
-    for image, node in labels.items():
-        if node not in classes:
-            raise DataError(f"{labels.at(image)}: {node}", expected=f"a class number of {classes.file}")
+    images, classes, parents, node_of, is_train_of = (read_list(root / f"{name}.txt") for name in files)
     paths = list(images.values())
     check_present(root / "images", paths)
-    nodes = sorted(set(labels.values()), key=number_of.__getitem__)
+    nodes = sorted(set(node_of.values()), key=int)
     label_of = {node: label for label, node in enumerate(nodes)}
-    label = np.array([label_of[node] for node in labels.in_order_of(images)])
-    is_train = parts.numbers(images, 0, 1) == 1
-    names, groups = [classes[node] for node in nodes], [_ancestors_of_bird(node, parents, classes) for node in nodes]
+    label = np.array([label_of[node_of[image]] for image in images])
+    is_train = np.array([is_train_of[image] == "1" for image in images])
+    names = [classes[node] for node in nodes]
+    groups = [[classes[ancestor] for ancestor in _ancestors(node, parents)] for node in nodes]
     return assemble(root / "images", "nabirds", paths, label, is_train, names, levels_of(groups))
 
 
-def _ancestors_of_bird(node: str, parents: Listing, classes: Listing) -> list[str]:
-    """The names above a node, coarse to fine, without the root."""
+def _ancestors(node: str, parents: dict[str, str]) -> list[str]:
+    """The nodes above a node, coarse to fine, without the root."""
     chain: list[str] = []
     while node in parents:
-        child, node = node, parents[node]
-        if node not in classes:
-            raise DataError(f"{parents.at(child)}: {node}", expected="a class number of classes.txt")
-        if node in chain:
-            raise DataError(f"{parents.at(child)}: {node} is above itself", expected="a tree")
-        chain.append(node)
-    return [classes[ancestor] for ancestor in reversed(chain[:-1])]
+        node = parents[node]
+        chain.insert(0, node)
+    return chain[1:]
 
 
 def load_aircraft(root: Path) -> ImageSet:
@@ -103,33 +92,23 @@ def load_aircraft(root: Path) -> ImageSet:
     The split "train" is the official trainval, which the GCD protocol takes; test follows it.
     """
     data = inside(root, "fgvc-aircraft-2013b") / "data"
-    lists = [Listing(data / f"images_variant_{part}.txt") for part in AIRCRAFT_PARTS]
-    names = sorted({variant for part in lists for variant in part.values()})
+    train, test = (read_list(data / f"images_variant_{part}.txt") for part in AIRCRAFT_PARTS)
+    variant_of = train | test
+    check_present(data / "images", [f"{image}.jpg" for image in variant_of])
+    names = sorted(set(variant_of.values()))
     label_of = {name: label for label, name in enumerate(names)}
-    train, test = (
+    superclasses = []
+    for level in ("family", "manufacturer"):
+        files = [data / f"images_{level}_{part}.txt" for part in AIRCRAFT_PARTS]
+        if all(file.is_file() for file in files):
+            group_of_image = read_list(files[0]) | read_list(files[1])
+            group_of = {variant: group_of_image[image] for image, variant in variant_of.items()}
+            superclasses.append([group_of[name] for name in names])
+    parts = [
         ([f"{image}.jpg" for image in part], np.array([label_of[variant] for variant in part.values()]))
-        for part in lists
-    )
-    check_present(data / "images", train[0] + test[0])
-    levels = [_aircraft_groups(data, level, lists) for level in ("family", "manufacturer")]
-    superclasses = [[group_of[name] for name in names] for group_of in levels if group_of]
-    return train_then_test(data / "images", "aircraft", [train], [test], names, superclasses)
-
-
-def _aircraft_groups(data: Path, level: str, variants: list[Listing]) -> dict[str, str]:
-    """The group of each variant; empty if the lists of that level are missing."""
-    files = [data / f"images_{level}_{part}.txt" for part in AIRCRAFT_PARTS]
-    if not all(file.is_file() for file in files):
-        return {}
-    group_of: dict[str, str] = {}
-    for images, groups in zip(variants, map(Listing, files), strict=True):
-        for (image, variant), group in zip(images.items(), groups.in_order_of(images), strict=True):
-            if group_of.setdefault(variant, group) != group:
-                raise DataError(
-                    f"{groups.at(image)}: {variant} is {group} here and {group_of[variant]} elsewhere",
-                    expected=f"one {level} per variant",
-                )
-    return group_of
+        for part in (train, test)
+    ]
+    return train_then_test(data / "images", "aircraft", parts[:1], parts[1:], names, superclasses)
 
 
 def load_cars(root: Path) -> ImageSet:
@@ -143,31 +122,20 @@ def load_cars(root: Path) -> ImageSet:
         label_of = {_car_key(name): label for label, name in enumerate(names)}
         train, test = (_cars_in_folders(tree, part, label_of) for part in ("train", "test"))
         return train_then_test(tree, "cars", [train], [test], names)
-    train = _annotated_cars(root, "cars_train", root / "devkit/cars_train_annos.mat", len(names))
-    test = _annotated_cars(root, "cars_test", first_present(root, *CARS_TEST), len(names))
+    train = _annotated_cars(root, "cars_train", root / "devkit/cars_train_annos.mat")
+    test = _annotated_cars(root, "cars_test", first_present(root, *CARS_TEST))
     return train_then_test(root, "cars", [train], [test], names)
 
 
-def _annotated_cars(root: Path, part: str, file: Path, n_classes: int) -> LabeledPaths:
+def _annotated_cars(root: Path, part: str, file: Path) -> LabeledPaths:
     (rows,) = read_mat(file, "annotations")
-    if not {"class", "fname"} <= set(rows.dtype.names or ()):
-        raise DataError(
-            f"{file}: the annotations have the fields {rows.dtype.names}",
-            expected="class and fname among them; the test annotations with labels are a separate file",
-        )
-    numbers = whole_numbers(rows["class"], 1, n_classes, lambda row: f"{file}, annotation {row + 1}")
     files = [str(name) for name in rows["fname"]]
     check_present(root / part, files)
-    return [f"{part}/{name}" for name in files], numbers - 1
+    return [f"{part}/{name}" for name in files], np.array([int(number) - 1 for number in rows["class"]])
 
 
 def _cars_in_folders(base: Path, part: str, label_of: dict[str, int]) -> LabeledPaths:
     folders = class_folders(base / part)
-    for folder in folders:
-        if _car_key(folder) not in label_of:
-            raise DataError(
-                f"{base / part / folder} is not a class", expected=f"one of the {len(label_of)} class names"
-            )
     paths, positions = images_in(base, part, folders)
     return paths, np.array([label_of[_car_key(folder)] for folder in folders])[positions]
 
@@ -176,12 +144,8 @@ def _car_names(root: Path) -> list[str]:
     # this file is required: sorted folders would give other labels
     file = first_present(root, *CAR_NAMES)
     if file.suffix == ".mat":
-        names = [str(name) for name in read_mat(file, "class_names")[0]]
-    else:
-        names = [line.strip().strip('"') for line in read_lines(file)]
-    if len({_car_key(name) for name in names}) != len(names):
-        raise DataError(f"{file} names a class twice", expected="each class once")
-    return names
+        return [str(name) for name in read_mat(file, "class_names")[0]]
+    return [line.strip().strip('"') for line in file.read_text(encoding="utf-8-sig").rstrip().split("\n")]
 
 
 def _car_key(name: str) -> str:
@@ -196,13 +160,19 @@ def load_dogs(root: Path) -> ImageSet:
     in the official files.
     """
     images = first_present(root, "Images", "images")
-    names: dict[int, str] = {}
-    train = _read_dogs(root, "train_list.mat", names)
-    test = _read_dogs(root, "test_list.mat", names)
+    train, test = (_listed_dogs(first_present(root, name, f"lists/{name}")) for name in DOG_LISTS)
     check_present(images, train[0] + test[0])
-    folders = [names.get(label, "") for label in range(N_DOGS)]
+    folders = [""] * N_DOGS
+    for paths, labels in (train, test):
+        for path, label in zip(paths, labels.tolist(), strict=True):
+            folders[label] = path.partition("/")[0]
     levels = levels_of([kind_of(folder) for folder in folders])
     return train_then_test(images, "dogs", [train], [test], folders, superclasses=levels)
+
+
+def _listed_dogs(file: Path) -> LabeledPaths:
+    files, numbers = read_mat(file, "file_list", "labels")
+    return [str(path) for path in files], np.array([int(number) - 1 for number in numbers])
 
 
 @cache
@@ -224,31 +194,14 @@ def kind_of(folder: str) -> tuple[str, ...]:
     return next((kind for numbers, kind in dog_kinds().items() if int(number) in numbers), ())
 
 
-def _read_dogs(root: Path, name: str, names: dict[int, str]) -> LabeledPaths:
-    """Files and labels of one list; adds the folder of each new class to `names`."""
-    file = first_present(root, name, f"lists/{name}")
-    files, numbers = read_mat(file, "file_list", "labels")
-    if len(files) != len(numbers):
-        raise DataError(f"{file}: {len(files)} files and {len(numbers)} labels", expected="one label per file")
-    labels = whole_numbers(numbers, 1, N_DOGS, lambda row: f"{file}, row {row + 1}") - 1
-    paths = [str(path) for path in files]
-    for row, (path, label) in enumerate(zip(paths, labels.tolist(), strict=True), start=1):
-        folder = path.partition("/")[0]
-        if names.setdefault(label, folder) != folder:
-            problem = f"{file}, row {row}: class {label + 1} is {folder} here and {names[label]} before"
-            raise DataError(problem, expected="one folder per class")
-    return paths, labels
-
-
 def load_herbarium(root: Path) -> ImageSet:
     """Herbarium-19: labels are ImageFolder's, folders sorted as strings. Validation images are the split "test"."""
     train, test = "small-train", "small-validation"
     folders = class_folders(root / train)
     if unknown := sorted(set(class_folders(root / test)) - set(folders)):
         raise DataError(f"{root / test / unknown[0]} is not a class of {train}", expected="the same classes in both")
-    return train_then_test(
-        root, "herbarium19", [images_in(root, train, folders)], [images_in(root, test, folders)], folders
-    )
+    parts = [images_in(root, part, folders) for part in (train, test)]
+    return train_then_test(root, "herbarium19", parts[:1], parts[1:], folders)
 
 
 def imagenet100_classes() -> list[int]:
@@ -297,7 +250,7 @@ def load_inat_insects(root: Path) -> ImageSet:
     Genus, family and order are the super-categories. Validation images, if present, are the split "test".
     """
     part = first_present(root, *INAT_TRAIN).name
-    taxa = {folder: _taxon(root / part / folder) for folder in class_folders(root / part)}
+    taxa = {folder: dict(zip(TAXON, folder.split("_"), strict=True)) for folder in class_folders(root / part)}
     insects = [folder for folder, ranks in taxa.items() if ranks["class"] == "Insecta"]
     if not insects:
         raise missing(root / part / "*_Insecta_*")
@@ -306,10 +259,3 @@ def load_inat_insects(root: Path) -> ImageSet:
     names = [f"{taxa[folder]['genus']} {taxa[folder]['species']}" for folder in insects]
     groups = [[taxa[folder][rank] for folder in insects] for rank in ("genus", "family", "order")]
     return train_then_test(root, "inat-insects", train, test, names, groups)
-
-
-def _taxon(folder: Path) -> dict[str, str]:
-    parts = folder.name.split("_")
-    if len(parts) != len(TAXON):
-        raise DataError(f"{folder} is not a class folder", expected=f"a name made of {'_'.join(TAXON)}")
-    return dict(zip(TAXON, parts, strict=True))

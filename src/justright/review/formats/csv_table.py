@@ -28,7 +28,7 @@ def read(path: Path, images: ImageNames) -> Iterator[GivenLabel]:
     if not names:
         expected = f"a column of paths, and one of {', '.join(LABEL_COLUMNS)}"
         raise DataError(f"{path} has the columns {', '.join(table.column_names)}", expected=expected)
-    paths = text_column(table, path_column(table, origin), origin).to_pylist()
+    paths = text_column(table, path_column(table.column_names, origin), origin).to_pylist()
     labels = text_column(table, names[0], origin).to_pylist()
     for row, (image, label) in enumerate(zip(paths, labels, strict=True), start=2):
         if label and not image:
