@@ -80,7 +80,7 @@ def load_nabirds(root: Path) -> ImageSet:
 def _ancestors(node: str, parents: dict[str, str]) -> list[str]:
     """The nodes above a node, coarse to fine, without the root."""
     chain: list[str] = []
-    while node in parents:
+    while node in parents and len(chain) < len(parents):  # a damaged list may lead back to itself
         node = parents[node]
         chain.insert(0, node)
     return chain[1:]
