@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from justright.selection import BetaSelector, TargetFeatures
+from justright.selection import BetaSelector, TargetFeatures, beta
 from justright.selection.beta import (
     REDUCTION,
     BetaCurve,
@@ -278,6 +278,14 @@ def test_similarity_does_not_depend_on_shards(points_to_compare, reduction):
     whole = similarity_to_target(centroids, TargetFeatures([target]), reduction)
     shards = TargetFeatures([target[:50], target[50:51], target[:0], target[51:]])
     assert similarity_to_target(centroids, shards, reduction) == pytest.approx(whole, abs=1e-7)
+
+
+@pytest.mark.parametrize("n_cosines", [1, 450])
+def test_a_quantile_of_many_cosines_is_computed_for_some_centroids_at_a_time(points_to_compare, n_cosines, monkeypatch):
+    centroids, target = points_to_compare[0], TargetFeatures([points_to_compare[1]])
+    whole = similarity_to_target(centroids, target, 0.3)
+    monkeypatch.setattr(beta, "MAX_COSINES", n_cosines)
+    assert similarity_to_target(centroids, target, 0.3) == pytest.approx(whole, abs=1e-7)
 
 
 def test_reduction_is_a_word_or_a_quantile():

@@ -6,28 +6,29 @@ import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial, reduce
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from justright.geometry import (
     DOMAINS,
-    CosineQuantile,
     beta_density,
+    cosine_similarity,
     farthest_similarity,
     nearest_similarity,
     row_norms,
+    row_quantiles,
     to_unit_interval,
 )
 from justright.selection.base import Selector
 from justright.selection.class_weights import ClassWeights, ImageWeights, SelectionPlot
 from justright.selection.clustered import CLUSTER_COUNT, cluster_target
-from justright.selection.shards import PoolFeatures, TargetFeatures, TargetItem, check_classes, n_rows, target_batch
+from justright.selection.shards import PoolFeatures, TargetFeatures, TargetItem, check_classes, target_batch
 from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.utils.settings import NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, Range, one_of, setting
 from justright.utils.types import Array
 
+MAX_COSINES = 64_000_000  # kept for a quantile, 256 MB in single precision
 IMAGE_BLOCK = 1024  # pool images that are compared with the whole target at once, at image level
 HIGHEST = 1e3  # where a curve in the figure is cut: a density with shapes below 1 has poles
 N_POINTS = 800  # of a curve in the figure
@@ -133,11 +134,9 @@ class BetaSelector(Selector):
         if self.domain != "target":
             return math.nan
         target.require_repeatable("domain='target' clusters the target first")
-        shards = [shard for _, shard in target.items()]
-        n_clusters, dim = self.n_clusters, np.shape(shards[0])[-1]
-        if n_clusters is None:
-            n_clusters = max(2, round(math.sqrt(sum(map(n_rows, shards)) / 2)))
-        _, sums = cluster_target(target, dim, n_clusters, self.seed)
+        _, first = next(target.items())
+        n_clusters = self.n_clusters or max(2, round(math.sqrt(target.n_images() / 2)))
+        _, sums = cluster_target(target, np.shape(first)[-1], n_clusters, self.seed)
         return float(np.median(similarity_to_target(sums.centroids(), target, self.reduction)))
 
     def _curve(self) -> BetaCurve:
@@ -254,19 +253,23 @@ def weight_reasons(weight: Values, similarity: Values, peak: float | None, is_ha
 
 
 def similarity_to_target(centroids: Float[Array, "n dim"], target: TargetFeatures, reduction: str | float) -> Values:
-    """The cosine of each centroid to the farthest image ("min"), the nearest ("max"), or a quantile over all."""
+    """The cosine of each centroid to the farthest image ("min"), the nearest ("max"), or a quantile over all.
+
+    A quantile needs the cosines of all images at once: of a large target those of some centroids at a time.
+    """
     if reduction == "min":
         return reduce(np.minimum, target.each(partial(_of_shard, farthest_similarity, centroids)))
     if reduction == "max":
         return reduce(np.maximum, target.each(partial(_of_shard, nearest_similarity, centroids)))
     quantile = 0.5 if reduction == "median" else float(reduction)
-    parts = target.each(partial(_of_shard, partial(_cosines, quantile=quantile), centroids))
-    return reduce(CosineQuantile.merge, parts, CosineQuantile(centroids, quantile)).similarity()
+    n_at_once = max(1, MAX_COSINES // target.n_images()) if target.is_repeatable else len(centroids)
+    similarities = []
+    for start in range(0, len(centroids), n_at_once):
+        block = centroids[start : start + n_at_once]
+        cosines = np.concatenate(list(target.each(partial(_of_shard, cosine_similarity, block))), axis=1)
+        similarities.append(row_quantiles(cosines, quantile))
+    return np.clip(np.concatenate(similarities), -1.0, 1.0)
 
 
-def _of_shard(measure: Callable[..., Any], centroids: Float[Array, "n dim"], item: TargetItem) -> Any:
+def _of_shard(measure: Callable[..., Array], centroids: Float[Array, "n dim"], item: TargetItem) -> Array:
     return measure(centroids, target_batch(item, centroids.shape[1]))
-
-
-def _cosines(centroids: Float[Array, "n dim"], target: Float[Array, "target dim"], quantile: float) -> CosineQuantile:
-    return CosineQuantile(centroids, quantile).update(target)

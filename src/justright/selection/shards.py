@@ -75,9 +75,18 @@ class TargetFeatures:
         """The shards, one in memory at a time; `dim` is that of the pool."""
         return map(partial(target_batch, dim=dim, normalize=normalize), self.items())
 
+    def n_images(self) -> int:
+        """Number of images; shards of a generator are used up by this."""
+        return sum(n_rows(shard) for _, shard in self.items())
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the shards can be read several times; those of a generator cannot."""
+        return iter(self.shards) is not self.shards
+
     def require_repeatable(self, why: str) -> None:
-        """Raise if the shards come from a generator, which can be read only once."""
-        if iter(self.shards) is self.shards:
+        """Raise if the shards can be read only once."""
+        if not self.is_repeatable:
             raise DataError(
                 f"target shards that can be read only once, while {why}",
                 expected="a list, or an object that starts anew each time it is iterated",
