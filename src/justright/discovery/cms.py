@@ -40,6 +40,7 @@ class CMSConfig(CMSSettings, GCDConfig):
     """CMS, Choi et al., CVPR 2024."""
 
     exact_settings = {"cluster_by": "projections"}  # noqa: RUF012
+    without_effect = dict.fromkeys(KMEANS_FIELDS, "CMS clusters by mean shift and Ward's tree")
 
     learning_rate: float = setting(0.05, "learning rate of the heads in the first epoch", NOT_NEGATIVE)
     floor_share: float = setting(5e-3, "the last learning rate, as a share of the first", SHARE)
@@ -59,10 +60,6 @@ class CMSConfig(CMSSettings, GCDConfig):
     def extra_checkpoint_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
         """Memory of two projections (float32) of each image."""
         return 4 * 2 * n_seen * (self.n_out or self.out_dim)
-
-    def without_effect(self) -> dict[str, str]:
-        """The settings of k-means, which is not used."""
-        return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "CMS clusters by mean shift and Ward's tree")
 
 
 class CMSLearner(GCDLearner):

@@ -247,7 +247,6 @@ class Training:
             "progress": vars(self.progress),
             "scaler": self.scaler.state_dict(),
             "processes": self.processes.n,
-            "threads": torch.get_num_threads(),
         }
         self.checkpoints.save(self._n_done, Checkpoint(tensors, state))
 

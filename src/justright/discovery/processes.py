@@ -174,10 +174,11 @@ _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def torch_threads(n_threads: int | None, folder: Path | None = None) -> Iterator[int]:
-    """Set the thread count of torch and BLAS within this block; None keeps that of torch.
+def torch_threads(n_threads: int | None, folder: Path) -> Iterator[int]:
+    """Set the thread count of torch and BLAS within this block, with a warning if it changes.
 
-    Warns if the thread count differs from the original run in `folder`.
+    Parameters:
+        n_threads: the count with which the run in `folder` was started; None keeps that of torch.
     """
     before = torch.get_num_threads()
     n = n_threads or before
