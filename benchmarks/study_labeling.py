@@ -10,7 +10,7 @@ Three kinds of problems are drawn from stored features:
     within   a share of the images of each known class is labeled, the others are in the target, as in the papers
     known    as apart, with 80, 90 or 100 % of the classes known
 
-The three coefficients of `Labeling` are fitted on the first folder, where errors are those of sources left out of the
+The `COEFFICIENTS` of the correction are fitted on the first folder, where errors are those of sources left out of the
 fit, and judged on the second with the coefficients of the package. Errors are of log K.
 """
 
@@ -105,7 +105,7 @@ def lines_of(folder: Path, n_draws: int) -> Iterator[dict[str, Any]]:
                     "k": len(np.unique(y[np.concatenate([labeled, target])])),
                     "classes": len(np.unique(y[labeled])),
                     "before": round(before, 4),
-                    "terms": [round(term, 4) for term in counter.labeling_.terms],
+                    "terms": [round(term, 4) for term in counter.correction_terms_],
                     "interval": counter.interval(),
                 }
         print(f"{folder.name}: {file.stem}", flush=True)
