@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from justright.clustering.arrays import row_blocks, squared_norms, sum_by_group
 from justright.clustering.lloyd import Points, SeedingOrder, lloyd, nearest_two
-from justright.geometry import unit_rows
+from justright.geometry import at_least_single, unit_rows
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError
 from justright.utils.estimator import Estimator
@@ -64,7 +64,7 @@ class SemiSupKMeans(Estimator):
         self.classes_, class_of_labeled = np.unique(given[is_labeled], return_inverse=True)
         self._check_n_clusters(int((~is_labeled).sum()))
 
-        x = self._prepared(features)
+        x = unit_rows(features) if self.normalize else at_least_single(features)
         # Distances do not depend on the origin, but their rounding does: it is least around the mean.
         origin = x.mean(axis=0)
         x = x - origin
@@ -96,15 +96,9 @@ class SemiSupKMeans(Estimator):
         features = check_features(features)
         if (dim := self.centroids_.shape[1]) != features.shape[1]:
             raise DegenerateError(f"features of {features.shape[1]} numbers", expected=f"{dim}, as in fit")
-        x = self._prepared(features)
+        x = unit_rows(features) if self.normalize else at_least_single(features)
         origin = self.centroids_.mean(axis=0)
         return nearest_two(x - origin, self.centroids_ - origin)[0]
-
-    def _prepared(self, features: Any) -> Any:
-        """Features in at least single precision, at length 1 if `normalize`."""
-        if self.normalize:
-            return unit_rows(features)
-        return features if features.dtype == np.float64 else features.astype(np.float32, copy=False)
 
     def _check_n_clusters(self, n_unlabeled: int) -> None:
         """Every labeled class needs a cluster of its own, every other cluster an unlabeled image."""

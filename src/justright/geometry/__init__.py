@@ -3,6 +3,7 @@
 from justright.geometry.beta import DOMAINS, beta_density, to_unit_interval
 from justright.geometry.rows import (
     ClassSums,
+    at_least_single,
     below_quantile,
     evenly_spaced,
     quantiles,
