@@ -13,7 +13,6 @@ from justright.selection.beta import (
     harden,
     similarity_to_target,
     warnings_about,
-    weight_reasons,
 )
 from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
 
@@ -221,21 +220,24 @@ def test_the_peak_is_where_the_density_is_highest(domain):
     assert BetaCurve(5.0, 5.0, "rank").peak() is None
 
 
-def test_soft_weights_reject_a_pole():
-    curve, ends = BetaCurve(0.5, 0.5, "clip"), np.array([0.0, 0.5])
-    assert curve.density(ends)[0] == np.inf
-    with pytest.raises(DegenerateError, match="infinite weight at similarity 0"):
-        curve.soft_weights(ends)
+def test_the_density_is_infinite_at_a_pole():
+    assert BetaCurve(0.5, 0.5, "clip").density(np.array([0.0, 0.5]))[0] == np.inf
+
+
+def reasons(weight, similarity, **params):
+    selector = BetaSelector(**params)
+    selector.target_similarity_ = float("nan")
+    return selector._reasons(np.array(weight), np.array(similarity))
 
 
 def test_reason_has_similarity_and_weight():
-    weight, similarity = np.array([0.5, 0.0, 0.0]), np.array([0.4, 0.1, 0.9])
-    assert weight_reasons(weight, similarity, 0.5, is_hard=False) == [
+    weight, similarity = [0.5, 0.0, 0.0], [0.4, 0.1, 0.9]
+    assert reasons(weight, similarity) == [
         "similarity 0.40 weighs 0.50",
         "too far: similarity 0.10 weighs 0.00",
         "too near: similarity 0.90 weighs 0.00",
     ]
-    assert weight_reasons(weight, similarity, None, is_hard=True)[:2] == [
+    assert reasons(weight, similarity, alpha=1.0, threshold=0.1)[:2] == [
         "kept: similarity 0.40",
         "left out: similarity 0.10 weighs 0.00",
     ]

@@ -85,40 +85,28 @@ class BetaSelector(Selector):
     def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
         """At class level both are read once. At image level the target is read again for every 1,024 pool images."""
         self.target_similarity_ = self._target_similarity(target)
-        if self.level == "image":
-            return self._weigh_images(pool, target)
-        sums = pool.sums()
-        centroids = sums.centroids()  # Eq. 7
-        if (is_zero := row_norms(centroids) == 0).any():
-            raise DegenerateError(
-                f"the features of class {sums.classes[is_zero][0]} cancel out: their mean is zero",
-                expected="a centroid with a direction",
-                advice="look at the images of this class, or level='image'",
-            )
-        self.class_count_ = sums.counts
-        similarity = self.class_similarity_ = similarity_to_target(centroids, target, self.reduction)  # Eq. 12
-        return self._decision(sums.classes, self._final(similarity, sums.counts), similarity, None)
-
-    def _weigh_images(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
-        target.require_repeatable("level='image' reads the target once for every block of the pool")
-        similarities: list[Float[Array, " _"]] = [np.zeros(0)]
-        labels: list[Int[Array, " _"]] = [np.zeros(0, dtype=np.int64)]
-        for features, own in pool.batches():
-            labels.append(own)
-            for start in range(0, len(features), IMAGE_BLOCK):
-                block = features[start : start + IMAGE_BLOCK]
-                similarities.append(similarity_to_target(block, target, self.reduction))
-        of_image = np.concatenate(labels)
-        classes, position, self.class_count_ = np.unique(of_image, return_inverse=True, return_counts=True)
-        check_classes(classes)
-        self.image_similarity_ = np.concatenate(similarities)
-        self.image_weight_ = self._final(self.image_similarity_, np.ones(len(position), dtype=np.int64))
-        self.class_similarity_ = np.bincount(position, self.image_similarity_) / self.class_count_
-        weight = np.bincount(position, self.image_weight_) / self.class_count_
-        images = ImageWeights(of_image, self.image_weight_, self._reasons(self.image_weight_, self.image_similarity_))
-        return self._decision(classes, weight, self.image_similarity_, images)
-
-    def _decision(self, classes: Array, weight: Array, weighed: Array, images: ImageWeights | None) -> ClassWeights:
+        images = None
+        if self.level == "class":
+            sums = pool.sums()
+            classes, self.class_count_ = sums.classes, sums.counts
+            centroids = sums.centroids()  # Eq. 7
+            if (is_zero := row_norms(centroids) == 0).any():
+                raise DegenerateError(
+                    f"the features of class {classes[is_zero][0]} cancel out: their mean is zero",
+                    expected="a centroid with a direction",
+                    advice="look at the images of this class, or level='image'",
+                )
+            similarity = self.class_similarity_ = similarity_to_target(centroids, target, self.reduction)  # Eq. 12
+            weight = self._final(similarity, self.class_count_)
+        else:
+            labels, similarity = self._of_images(pool, target)
+            classes, position, self.class_count_ = np.unique(labels, return_inverse=True, return_counts=True)
+            check_classes(classes)
+            self.image_similarity_ = similarity
+            self.image_weight_ = self._final(similarity, np.ones(len(labels), dtype=np.int64))
+            images = ImageWeights(labels, self.image_weight_, self._reasons(self.image_weight_, similarity))
+            self.class_similarity_ = np.bincount(position, similarity) / self.class_count_
+            weight = np.bincount(position, self.image_weight_) / self.class_count_
         return ClassWeights(
             classes,
             weight,
@@ -126,8 +114,19 @@ class BetaSelector(Selector):
             columns={"similarity": self.class_similarity_},
             found={"target_similarity": self.target_similarity_} if self.domain == "target" else {},
             images=images,
-            warnings=warnings_about(self._curve().density(weighed)),
+            warnings=warnings_about(self._curve().density(similarity)),
         )
+
+    def _of_images(self, pool: PoolFeatures, target: TargetFeatures) -> tuple[Int[Array, " n"], Values]:
+        """The label of each image of the pool, and its similarity to the target."""
+        target.require_repeatable("level='image' reads the target once for every block of the pool")
+        labels, similarities = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+        for features, own in pool.batches():
+            labels.append(own)
+            for start in range(0, len(features), IMAGE_BLOCK):
+                block = features[start : start + IMAGE_BLOCK]
+                similarities.append(similarity_to_target(block, target, self.reduction))
+        return np.concatenate(labels), np.concatenate(similarities)
 
     def _target_similarity(self, target: TargetFeatures) -> float:
         """The median similarity of the target's clusters to the target, the reference of the domain "target"."""
@@ -144,7 +143,13 @@ class BetaSelector(Selector):
 
     def _final(self, similarity: Values, counts: Int[Array, " n"]) -> Values:
         """Weights after threshold or normalization, then clipped. `counts` is the number of images of each weight."""
-        weight, at_threshold = self._curve().soft_weights(similarity), ""
+        weight, at_threshold = self._curve().density(similarity), ""
+        if len(at := similarity[~np.isfinite(weight)]):
+            raise DegenerateError(
+                f"an infinite weight at similarity {at[0]:g}",
+                expected="alpha and beta of at least 1 where similarities reach the ends of [0, 1]",
+                advice="alpha >= 1 and beta >= 1, or domain='rank', which never reaches them",
+            )
         if self.threshold is not None:
             weight, at_threshold = harden(weight, self.threshold), f" at threshold {self.threshold:g}"
         if not np.any(weight > 0):
@@ -160,7 +165,15 @@ class BetaSelector(Selector):
         return weight if self.weight_range is None else np.clip(weight, *self.weight_range)
 
     def _reasons(self, weight: Values, similarity: Values) -> list[str]:
-        return weight_reasons(weight, similarity, self._curve().peak(), self.threshold is not None)
+        """The reason for the weight of each class or image."""
+        peak, reasons = self._curve().peak(), []
+        for w, s in zip(weight.tolist(), similarity.tolist(), strict=True):
+            text = f"similarity {s:.2f} weighs {w:.2f}"
+            if w == 0:
+                reasons.append(f"{'left out' if peak is None else 'too far' if s < peak else 'too near'}: {text}")
+            else:
+                reasons.append(text if self.threshold is None else f"kept: similarity {s:.2f}")
+        return reasons
 
     def plot(self, weights: ClassWeights) -> SelectionPlot:
         """Similarity against weight, on the beta curve."""
@@ -192,17 +205,6 @@ class BetaCurve:
         """The density at each similarity; infinite at a pole."""
         # A cosine is in [-1, 1], the density is defined on [0, 1]: see docs/research/decisions.md, "beta domain".
         return beta_density(to_unit_interval(similarity, self.domain, self.reference), self.alpha, self.beta)  # Eq. 11
-
-    def soft_weights(self, similarity: Values) -> Values:
-        """The density at each similarity; raises at a pole."""
-        weight = self.density(similarity)
-        if len(at := similarity[~np.isfinite(weight)]):
-            raise DegenerateError(
-                f"an infinite weight at similarity {at[0]:g}",
-                expected="alpha and beta of at least 1 where similarities reach the ends of [0, 1]",
-                advice="alpha >= 1 and beta >= 1, or domain='rank', which never reaches them",
-            )
-        return weight
 
     def peak(self) -> float | None:
         """The cosine of largest weight, if there is one and the domain does not depend on the other classes."""
@@ -238,18 +240,6 @@ def warnings_about(weight: Values) -> tuple[str, ...]:
     text = f"{100 * share:.0f}% of the weights are below {TINY_WEIGHT:g}: labels will hardly count"
     advice = "try --domain affine or --normalize mean (in Python domain='affine' or normalize='mean')"
     return (f"{text}; {advice}",) if share > TINY_SHARE else ()
-
-
-def weight_reasons(weight: Values, similarity: Values, peak: float | None, is_hard: bool) -> list[str]:
-    """The reason for the weight of each class or image."""
-    reasons = []
-    for w, s in zip(weight.tolist(), similarity.tolist(), strict=True):
-        text = f"similarity {s:.2f} weighs {w:.2f}"
-        if w > 0:
-            reasons.append(f"kept: similarity {s:.2f}" if is_hard else text)
-        else:
-            reasons.append(f"{'left out' if peak is None else 'too far' if s < peak else 'too near'}: {text}")
-    return reasons
 
 
 def similarity_to_target(centroids: Float[Array, "n dim"], target: TargetFeatures, reduction: str | float) -> Values:
