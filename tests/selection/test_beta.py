@@ -220,6 +220,14 @@ def test_the_peak_is_where_the_density_is_highest(domain):
     assert BetaCurve(5.0, 5.0, "rank").peak() is None
 
 
+def test_figure_shows_the_weights_of_a_threshold_and_a_range(cloud):
+    selector = BetaSelector(2.0, 1.0, domain="affine", threshold=1.2, weight_range=(0.1, 1.0))
+    selector.fit(cloud.pool, cloud.labels, cloud.target)
+    (soft, curve) = selector.plot(selector.weights_).curves
+    assert soft[1].max() == pytest.approx(2.0)
+    assert np.array_equal(curve[1], np.where(soft[1] > 1.2, 1.0, 0.1))
+
+
 def test_the_density_is_infinite_at_a_pole():
     assert BetaCurve(0.5, 0.5, "clip").density(np.array([0.0, 0.5]))[0] == np.inf
 

@@ -44,10 +44,11 @@ def nearest_rows(
 
     def block(rows: slice) -> tuple[Array, Array]:
         cosine = x[rows] @ others.T
-        place = np.arange(len(cosine))
-        same = cosine.argmax(axis=1) if own is None else own[rows]
-        is_same = cosine[place, same] > SAME if own is None else np.ones(len(cosine), dtype=bool)
-        cosine[place[is_same], same[is_same]] = -2  # less than any cosine
+        place, same = np.arange(len(cosine)), cosine.argmax(axis=1) if own is None else own[rows]
+        if own is None:
+            is_copy = cosine[place, same] > SAME
+            place, same = place[is_copy], same[is_copy]
+        cosine[place, same] = -2  # less than any cosine
         nearest = np.argpartition(-cosine, n - 1, axis=1)[:, :n]
         return nearest, np.take_along_axis(cosine, nearest, axis=1)
 

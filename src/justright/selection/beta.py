@@ -180,15 +180,15 @@ class BetaSelector(Selector):
         similarity = weights.columns["similarity"]
         curve = BetaCurve(self.alpha, self.beta, self.domain, weights.found.get("target_similarity", math.nan))
         grid, density = curve.points(similarity)
-        if self.normalize != "none":
-            density = density * (weights.weight.max() / curve.density(similarity).max())
-        if self.weight_range is not None:
-            density = np.clip(density, *self.weight_range)
-        density = np.minimum(density, HIGHEST)
-        curves, level = [(grid, density)], None
+        curves, level, weight = [], None, density
         if self.threshold is not None:
-            curves.append((grid, harden(density, self.threshold)))
+            curves, weight = [(grid, np.minimum(density, HIGHEST))], harden(density, self.threshold)
             level = (self.threshold, f"threshold {self.threshold:g}")
+        if self.normalize != "none":
+            weight = weight * (weights.weight.max() / curve.density(similarity).max())
+        if self.weight_range is not None:
+            weight = np.clip(weight, *self.weight_range)
+        curves.append((grid, np.minimum(weight, HIGHEST)))
         return SelectionPlot("similarity", "weights", f"Beta({self.alpha:g}, {self.beta:g})", tuple(curves), level)
 
 
