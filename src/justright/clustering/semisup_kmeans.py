@@ -7,9 +7,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from justright.clustering.arrays import row_blocks, squared_norms, sum_by_group
+from justright.clustering.arrays import Centroids, row_blocks, squared_norms, sum_by_group
 from justright.clustering.lloyd import Points, SeedingOrder, lloyd, nearest_two
 from justright.geometry import at_least_single, unit_rows
 from justright.utils.context import track
@@ -17,7 +17,7 @@ from justright.utils.errors import DegenerateError
 from justright.utils.estimator import Estimator
 from justright.utils.seeding import generator
 from justright.utils.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_least, check_ranges, setting
-from justright.utils.types import UNLABELED, Array
+from justright.utils.types import UNLABELED, Array, Features, Labels
 from justright.utils.validation import check_features, check_labels
 
 INIT = Range(lambda given: np.ndim(given) == 2 and bool(np.isfinite(given).all()), "finite rows")
@@ -110,7 +110,7 @@ class SemiSupKMeans(Estimator):
                 expected=f"from {least}, one per labeled class, to {most}, so that none is empty",
             )
 
-    def _starts(self, points: Points, origin: Float[Array, " dim"]) -> list[Float[Array, "clusters dim"]]:
+    def _starts(self, points: Points, origin: Float[Array, " dim"]) -> list[Centroids]:
         """The first centroids of each restart: class means, then drawn rows."""
         n_classes = len(self.classes_)
         means = (points.labeled_sum[:n_classes] / points.labeled_count[:n_classes, None]).astype(points.x.dtype)
@@ -135,9 +135,7 @@ class SemiSupKMeans(Estimator):
         return [np.concatenate([means, points.x[rows]]) for rows in picks]
 
 
-def _inertia(
-    x: Float[Array, "images dim"], centroids: Float[Array, "clusters dim"], labels: Int[Array, " images"]
-) -> float:
+def _inertia(x: Features, centroids: Centroids, labels: Labels) -> float:
     """sum_i ||x_i - c_{label i}||^2 from differences, which are exact where points are close."""
     blocks = row_blocks(*x.shape)
     return sum(float(squared_norms(x[rows] - centroids[labels[rows]]).sum(dtype=np.float64)) for rows in blocks)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from justright.clustering.arrays import row_blocks
 from justright.geometry import unit_rows
 from justright.utils.parallel import blas_threads, in_threads, n_cores
-from justright.utils.types import UNLABELED, Array
+from justright.utils.types import UNLABELED, Array, Labels
 
 POWER = 3  # of the cosine: half the similarity counts an eighth
 SAME = 0.9995  # least cosine of a row with its copy in half precision
@@ -92,8 +92,6 @@ def spread(
     return p
 
 
-def share_alike(
-    category: Int[Array, " images"], neighbors: Neighbors, others: Int[Array, " rows"]
-) -> Float[Array, " images"]:
+def share_alike(category: Labels, neighbors: Neighbors, others: Int[Array, " rows"]) -> Float[Array, " images"]:
     """The weighted share of an image's neighbors with its category."""
     return np.sum(neighbors.weight * (others[neighbors.rows] == category[:, None]), axis=1)

@@ -30,7 +30,7 @@ from justright.losses import CMSObjective, CMSSettings, LossParts
 from justright.utils.errors import DegenerateError
 from justright.utils.seeding import generator
 from justright.utils.settings import COUNT, NOT_NEGATIVE, SHARE, at_least, one_of, setting
-from justright.utils.types import Array
+from justright.utils.types import Array, Features, Labels
 
 MEMORY_STEP = -1  # step number that seeds the views of the memory
 
@@ -130,7 +130,7 @@ PATIENCE_OF_K = 50  # values of K without improvement before stopping
 class NumberedClusters(NamedTuple):
     """The category of each image, known classes first, and the accuracy on labeled images."""
 
-    category: Int[Array, " images"]
+    category: Labels
     accuracy: float
 
 
@@ -142,7 +142,7 @@ class ShiftedClusters:
     n_known: int  # number of their classes
     rows: Int[Array, " rows"]  # that are in Ward's tree; the others join the nearest centroid
 
-    def best(self, x: Float[Array, "images dim"], k: int, n_neighbors: int, share: float) -> NumberedClusters:
+    def best(self, x: Features, k: int, n_neighbors: int, share: float) -> NumberedClusters:
         """Return K clusters after the number of shifts with the highest accuracy on labels; ties: most shifts.
 
         Stops after two shifts without improvement, or after twenty. Without labels it stops after two.
@@ -157,7 +157,7 @@ class ShiftedClusters:
                 break
         return best
 
-    def best_k(self, x: Float[Array, "images dim"]) -> int:
+    def best_k(self, x: Features) -> int:
         """Return the K above `n_known` with the highest accuracy on labels; ties: the middle one."""
         if not self.n_known:
             raise DegenerateError(
@@ -172,7 +172,7 @@ class ShiftedClusters:
         equals = np.flatnonzero(np.array(accuracy) == max(accuracy))
         return self.n_known + 1 + int(equals[len(equals) // 2])
 
-    def cut(self, x: Float[Array, "images dim"], merges: Int[Array, "merges 2"], k: int) -> NumberedClusters:
+    def cut(self, x: Features, merges: Int[Array, "merges 2"], k: int) -> NumberedClusters:
         """Cut the tree into K clusters and give known classes their numbers, matched by shared labeled images.
 
         Each class gets its own cluster: the nearest one, if no free cluster shares images with it.
@@ -205,8 +205,6 @@ def rows_of_tree(n_images: int, n_most: int, seed: int) -> Int[Array, " rows"]:
     return np.sort(generator(seed, "ward").permutation(n_images)[:n_most])
 
 
-def _centroids(
-    x: Float[Array, "images dim"], group: Int[Array, " images"], n_groups: int
-) -> Float[Array, "{n_groups} dim"]:
+def _centroids(x: Features, group: Labels, n_groups: int) -> Float[Array, "{n_groups} dim"]:
     count = np.maximum(np.bincount(group, minlength=n_groups), 1)
     return (sum_by_group(x, group, n_groups) / count[:, None]).astype(x.dtype)

@@ -8,16 +8,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.utils.errors import DataError
-from justright.utils.types import Array, Mask
+from justright.utils.types import Array, Features, Labels, Mask
 
 CHUNK_ROWS = 8192
 """Rows handled at once, so that memory does not grow with the number of images."""
 N_QUANTILES = 1001
 
 
-def row_chunks(
-    features: Float[Array, "images dim"], chunk_rows: int = CHUNK_ROWS
-) -> Iterator[Float[Array, "chunk dim"]]:
+def row_chunks(features: Features, chunk_rows: int = CHUNK_ROWS) -> Iterator[Float[Array, "chunk dim"]]:
     """The rows of features in order, at most `chunk_rows` at a time, in single or double precision.
 
     Half precision, as feature stores keep it, is widened one chunk at a time.
@@ -31,18 +29,18 @@ def evenly_spaced(n_rows: int, most: int) -> Int[Array, " places"]:
     return np.unique(np.linspace(0, n_rows - 1, most if n_rows else 0).astype(np.int64))
 
 
-def row_norms(features: Float[Array, "images dim"]) -> Float[Array, " images"]:
+def row_norms(features: Features) -> Float[Array, " images"]:
     """The Euclidean norm of each row."""
     norms = [np.sqrt(np.einsum("id,id->i", rows, rows)) for rows in row_chunks(features)]
     return np.concatenate(norms) if norms else np.zeros(0)
 
 
-def at_least_single(features: Float[Array, "images dim"]) -> Float[Array, "images dim"]:
+def at_least_single(features: Features) -> Features:
     """Half precision as single; single and double precision as they are."""
     return features if features.dtype == np.float64 else features.astype(np.float32, copy=False)
 
 
-def unit_rows(features: Float[Array, "images dim"]) -> Float[Array, "images dim"]:
+def unit_rows(features: Features) -> Features:
     """Scale each row to length 1, in at least single precision; a row of zeros stays."""
     wide = at_least_single(features)
     length = np.linalg.norm(wide, axis=1, keepdims=True)
@@ -78,7 +76,7 @@ class ClassSums:
         self.counts: Int[Array, " classes"] = np.zeros(0, dtype=np.int64)
         self.sums: Float[Array, "classes dim"] = np.zeros((0, 0))
 
-    def update(self, features: Float[Array, "images dim"], labels: Int[Array, " images"]) -> ClassSums:
+    def update(self, features: Features, labels: Labels) -> ClassSums:
         """Add a batch of images."""
         batch = ClassSums()
         batch.classes, batch.counts = np.unique(labels, return_counts=True)
