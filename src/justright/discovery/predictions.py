@@ -180,7 +180,6 @@ class Consensus:
 
 def consensus(runs: Sequence[Predictions]) -> Consensus:
     """The vote of runs over the same images with the same known classes, each vote counted by its confidence."""
-    _check_same_problem(runs)
     agreements = []  # of each run: how many images the others, renumbered to match it, have where it has them
     for run in runs:
         others = [_renumbered(other, run.cluster, len(run.categories)) for other in runs]
@@ -218,13 +217,3 @@ def _renumbered(run: Predictions, reference: Int[Array, " images"], n_reference:
     number[:n_known] = np.arange(n_known)
     number[row + n_known] = column + n_known
     return number[run.cluster]
-
-
-def _check_same_problem(runs: Sequence[Predictions]) -> None:
-    if len(runs) < 2:
-        raise DataError(f"a consensus of {len(runs)} runs", expected="at least two")
-    known = [[category.name for category in run.categories if category.kind == "known"] for run in runs]
-    if any(names != known[0] for names in known):
-        raise DataError("the runs have different known classes", expected="the same labeled classes in each")
-    if any(run.ids != runs[0].ids for run in runs):
-        raise DataError("the runs have different target images", expected="the same target in each")
