@@ -69,8 +69,7 @@ class Processes:
         if n != self.n:
             start = f"torchrun --nproc-per-node {n} -m justright ..." if n > 1 else "the command without torchrun"
             raise JustrightError(
-                f"{folder} was trained by {n} process{'es' * (n > 1)}, now there {'are' * (self.n > 1) or 'is'} "
-                f"{self.n}",
+                f"number of processes that train {folder}: {n} before, {self.n} now",
                 expected="the same number, because it changes the last bits",
                 advice=f"{start}; or another --out, or delete that folder to start again",
             )

@@ -97,7 +97,7 @@ def target_batch(item: TargetItem, dim: int, normalize: bool = False) -> Float[A
     """One shard of the target, validated against the dimensions of the pool; rows of length 1 if `normalize`."""
     number, features = item
     what = f"target shard {number}"
-    array = _checked(features, what)
+    array = checked_features(features, what)
     if array.shape[1] != dim:
         raise DataError(
             f"{what}: {array.shape[1]} dimensions, while the pool has {dim}",
@@ -123,7 +123,7 @@ def n_rows(shard: ArrayLike) -> int:
 def _pool_batch(item: PoolItem) -> tuple[Float[Array, "images dim"], Int[Array, " images"]]:
     number, (features, labels) = item
     what = f"pool shard {number}"
-    array = _checked(features, what)
+    array = checked_features(features, what)
     return array, check_labels(labels, len(array), f"{what}: labels")
 
 
@@ -132,7 +132,8 @@ def _class_sums(item: PoolItem, normalize: bool) -> ClassSums:
     return ClassSums().update(unit_rows(features) if normalize else features, labels)
 
 
-def _checked(features: ArrayLike, what: str) -> Float[Array, "images dim"]:
+def checked_features(features: ArrayLike, what: str) -> Float[Array, "images dim"]:
+    """Features, images x dim, without rows of zeros, which have no cosine."""
     array: Array = check_features(features, what, min_images=0)
     check_directions(array, what)
     return array
