@@ -28,7 +28,7 @@ from confidence_problems import split_rows
 from study_confidence import draw
 
 from justright import CombinedCounter
-from justright.estimation.combined import IMAGES_PER_CLASS, KNOWN_SHARE, OFFSET
+from justright.estimation.combined import COEFFICIENTS
 from justright.utils.files import write_text
 from justright.utils.types import UNLABELED
 
@@ -36,7 +36,7 @@ KINDS = ("apart", "within", "known")
 WEIGHT = {"known": 0.6}  # of a problem in the fit, by kind; 1 for the others
 STRENGTH = 0.5  # of the ridge, as a multiple of the median of 1 / slope^2
 MOST_IMAGES = 2_500
-PACKAGE = np.array([IMAGES_PER_CLASS, KNOWN_SHARE, OFFSET])
+PACKAGE = np.array(COEFFICIENTS)
 
 Rows = tuple[np.ndarray, np.ndarray]  # labeled images, target
 
