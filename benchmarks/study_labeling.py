@@ -10,7 +10,7 @@ Three kinds of problems are drawn from stored features:
     within   a share of the images of each known class is labeled, the others are in the target, as in the papers
     known    as apart, with 80, 90 or 100 % of the classes known
 
-The three coefficients of `Labeling` are fitted on the first folder, where errors are those of sources left out of the
+The `COEFFICIENTS` of the correction are fitted on the first folder, where errors are those of sources left out of the
 fit, and judged on the second with the coefficients of the package. Errors are of log K.
 """
 
@@ -28,7 +28,7 @@ from confidence_problems import split_rows
 from study_confidence import draw
 
 from justright import CombinedCounter
-from justright.estimation.combined import IMAGES_PER_CLASS, KNOWN_SHARE, OFFSET
+from justright.estimation.combined import COEFFICIENTS
 from justright.utils.files import write_text
 from justright.utils.types import UNLABELED
 
@@ -36,7 +36,7 @@ KINDS = ("apart", "within", "known")
 WEIGHT = {"known": 0.6}  # of a problem in the fit, by kind; 1 for the others
 STRENGTH = 0.5  # of the ridge, as a multiple of the median of 1 / slope^2
 MOST_IMAGES = 2_500
-PACKAGE = np.array([IMAGES_PER_CLASS, KNOWN_SHARE, OFFSET])
+PACKAGE = np.array(COEFFICIENTS)
 
 Rows = tuple[np.ndarray, np.ndarray]  # labeled images, target
 
@@ -105,7 +105,7 @@ def lines_of(folder: Path, n_draws: int) -> Iterator[dict[str, Any]]:
                     "k": len(np.unique(y[np.concatenate([labeled, target])])),
                     "classes": len(np.unique(y[labeled])),
                     "before": round(before, 4),
-                    "terms": [round(term, 4) for term in counter.labeling_.terms],
+                    "terms": [round(term, 4) for term in counter.correction_terms_],
                     "interval": counter.interval(),
                 }
         print(f"{folder.name}: {file.stem}", flush=True)

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from justright.discovery.predictions import Predictions, category_names, consensus
-from justright.utils.errors import DataError
 
 KNOWN = ("cat", "dog")
 
@@ -78,16 +77,3 @@ def test_vote_beats_the_mean_run_if_errors_are_independent():
     assert np.mean(name[found.predictions.cluster] == truth) > 0.78  # a single run has 0.725
     right = name[found.predictions.cluster] == truth
     assert right[found.agreement == 1].mean() > right[found.agreement < 0.5].mean() + 0.3
-
-
-@pytest.mark.parametrize(
-    ("runs", "reason"),
-    [
-        ([run_of([0, 1])], "1 runs"),
-        ([run_of([0, 1]), run_of([0, 1], known=("cat", "cow"))], "known classes"),
-        ([run_of([0, 1]), run_of([0, 1], ids=["000", "999"])], "different target images"),
-    ],
-)
-def test_vote_rejects_incompatible_runs(runs, reason):
-    with pytest.raises(DataError, match=reason):
-        consensus(runs)

@@ -48,7 +48,7 @@ def test_teacher_starts_as_student_and_follows_the_schedule(learner):
 
 def test_teacher_has_no_gradient_and_shares_frozen_parameters(learner):
     assert not any(p.requires_grad for p in learner.teacher.parameters())
-    of_student, of_teacher = learner.backbone.model, learner.teacher.network.backbone.model
+    of_student, of_teacher = learner.backbone.model, learner.teacher.backbone.model
     assert of_teacher.cls_token is of_student.cls_token
     assert of_teacher.blocks[1].mlp.fc1.weight is not of_student.blocks[1].mlp.fc1.weight
     assert {name for name in learner.changing() if name.startswith("teacher.")} == {
@@ -71,7 +71,7 @@ def test_student_gets_two_strong_views_and_teacher_one_weak_view(split, backbone
         seen.append((strong, weak))
         assert np.array_equal(rows, np.tile(rows_of_weak, 2))  # the same images, and two views of each
         found = outputs(self, stored, part)
-        expected = self.teacher.network(*stored["weak"])["logits"]
+        expected = self.teacher(*stored["weak"])["logits"]
         assert torch.equal(found["teacher_logits"][0], expected)
         assert found["logits"].shape == (2, 8, 5)
         return found

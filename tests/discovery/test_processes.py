@@ -85,7 +85,7 @@ def assert_each_reads_its_share(alone, *ranks):
 
 def assert_only_two_processes_resume(two):
     split, backbone = drawn_split(), backbone_of_noise()
-    with pytest.raises(JustrightError, match=r"(?s)trained by 2 processes, now there is 1.*--nproc-per-node 2"):
+    with pytest.raises(JustrightError, match=r"(?s)number of processes .*: 2 before, 1 now.*--nproc-per-node 2"):
         learned("simgcd", split, backbone, two / "banks", two / "stopped", **LOW_RATE)
     again = learned("simgcd", split, backbone, two / "banks", two / "simgcd", **LOW_RATE)  # finished
     assert repr(again.labels_.tolist()) == (two / "simgcd-0.txt").read_text()

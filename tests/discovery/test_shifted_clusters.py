@@ -6,7 +6,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from justright.discovery.cms import PATIENCE_OF_K, NumberedClusters, ShiftedClusters, _Tree
+from justright.clustering.ward import cut_tree, ward_merges
+from justright.discovery.cms import PATIENCE_OF_K, NumberedClusters, ShiftedClusters, rows_of_tree
 from justright.utils.errors import DegenerateError
 
 N_KNOWN, N_LABELED = 3, 30
@@ -21,7 +22,7 @@ def rows_of(noise=0.1, n=120, n_classes=6, seed=0):
 
 
 def clusters_of(y, n_ward=1000):
-    return ShiftedClusters(y[:N_LABELED], N_KNOWN, n_ward, seed=0)
+    return ShiftedClusters(y[:N_LABELED], N_KNOWN, rows_of_tree(len(y), n_ward, seed=0))
 
 
 def test_known_classes_are_numbered_before_other_clusters():
@@ -36,13 +37,13 @@ def test_known_classes_are_numbered_before_other_clusters():
 def test_clusters_match_classes_by_labeled_images():
     """Compared with the best of all matchings of clusters to classes."""
     x, y = rows_of(noise=0.6)
-    clustering, tree = clusters_of(y), _Tree(x, len(x), seed=0)
-    cluster, _ = tree.clusters(6)
+    merges = ward_merges(x)
+    cluster = cut_tree(merges, 6)
     best = max(
         sum(((cluster[:N_LABELED] == own[k]) & (y[:N_LABELED] == k)).sum() for k in range(N_KNOWN))
         for own in permutations(range(6), N_KNOWN)
     )
-    assert clustering.numbered(tree, 6).accuracy == pytest.approx(best / N_LABELED)
+    assert clusters_of(y).cut(x, merges, 6).accuracy == pytest.approx(best / N_LABELED)
 
 
 def test_class_without_cluster_gets_the_nearest_free_one():
@@ -50,7 +51,7 @@ def test_class_without_cluster_gets_the_nearest_free_one():
     x[5:10, 1] = 1e-3
     labels = np.repeat([0, 1], 5)
     x[15:, 0] = 0.5  # of the two clusters that are left, this one is nearer to them
-    found = ShiftedClusters(labels, 2, 100, 0).numbered(_Tree(x, 20, seed=0), 3)
+    found = ShiftedClusters(labels, 2, np.arange(20)).cut(x, ward_merges(x), 3)
     assert found.accuracy == 0.5
     assert len(set(found.category[:10].tolist())) == 1
     assert set(found.category[15:].tolist()) | set(found.category[:10].tolist()) == {0, 1}
@@ -61,11 +62,11 @@ def test_shifts_continue_while_accuracy_rises(monkeypatch):
     accuracies = iter([0.5, 0.7, 0.7, 0.6, 0.9])
     seen = []
 
-    def numbered(self, tree, k):
+    def cut(self, x, merges, k):
         seen.append(next(accuracies))
         return NumberedClusters(np.array([len(seen)]), seen[-1])
 
-    monkeypatch.setattr(ShiftedClusters, "numbered", numbered)
+    monkeypatch.setattr(ShiftedClusters, "cut", cut)
     x, y = rows_of()
     best = clusters_of(y).best(x, 6, 8, 0.5)
     assert seen == [0.5, 0.7, 0.7, 0.6]  # two shifts without a gain
@@ -74,23 +75,23 @@ def test_shifts_continue_while_accuracy_rises(monkeypatch):
 
 def test_best_k_uses_labeled_images_only():
     x, y = rows_of(noise=0.05)
-    clustering, tree = clusters_of(y), _Tree(x, len(x), seed=0)
-    perfect = [k for k in range(4, 20) if clustering.numbered(tree, k).accuracy == 1.0]
+    clustering, merges = clusters_of(y), ward_merges(x)
+    perfect = [k for k in range(4, 20) if clustering.cut(x, merges, k).accuracy == 1.0]
     assert 6 in perfect
     assert clustering.best_k(x) == perfect[len(perfect) // 2]  # the middle of all equally good K
     with pytest.raises(DegenerateError, match=r"(?s)K cannot be chosen without labels.*categories=given"):
-        ShiftedClusters(y[:0], 0, 100, 0).best_k(x)
+        ShiftedClusters(y[:0], 0, np.arange(len(x))).best_k(x)
 
 
 def test_search_for_k_stops_without_improvement(monkeypatch):
     x, y = rows_of()
     tried = []
 
-    def numbered(self, tree, k):
+    def cut(self, x, merges, k):
         tried.append(k)
         return NumberedClusters(np.array([k]), 1.0 if k in (8, 9, 10) else 0.5)
 
-    monkeypatch.setattr(ShiftedClusters, "numbered", numbered)
+    monkeypatch.setattr(ShiftedClusters, "cut", cut)
     assert clusters_of(y).best_k(x) == 9  # the middle of equals
     assert tried == list(range(N_KNOWN + 1, 8 + PATIENCE_OF_K + 1))
 

@@ -98,5 +98,5 @@ def test_expert_without_labels_trains(split, backbone, bank, tmp_path, monkeypat
 
 
 def test_more_experts_than_images_are_rejected(split, backbone, bank):
-    with pytest.raises(DegenerateError, match="41 experts for 40 images"):
+    with pytest.raises(DegenerateError, match="41 clusters for 0 labeled classes and 40 unlabeled images"):
         learned("xcon", split, backbone, bank, n_experts=41)

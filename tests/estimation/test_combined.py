@@ -6,12 +6,13 @@ import pytest
 from tests.estimation import test_spread
 
 from justright.estimation.combined import (
+    COEFFICIENTS,
     DISAGREEMENT,
     ERROR,
     FEW_CLASSES,
     FEW_IMAGES,
     CombinedCounter,
-    Labeling,
+    correction_terms,
 )
 from justright.estimation.spread import SpreadCounter
 from justright.utils.errors import DataError
@@ -32,7 +33,8 @@ def test_is_the_weighted_geometric_mean_of_its_parts_with_a_correction():
     x, _, labels = blobs(noise=1.0)
     counter = CombinedCounter(spread_share=0.6).fit(x, labels)
     spread, mixture = counter.estimates_["spread"], counter.estimates_["mixture"]
-    assert counter.n_categories_ == round(spread**0.6 * mixture**0.4 * math.exp(counter.labeling_.correction()))
+    correction = np.dot(COEFFICIENTS, counter.correction_terms_)
+    assert counter.n_categories_ == round(spread**0.6 * mixture**0.4 * math.exp(correction))
 
 
 @pytest.mark.parametrize(("n_known", "fade"), [(4, 1.0), (12, 0.5), (15, 0.0)])
@@ -42,8 +44,9 @@ def test_correction_agrees_with_its_formula_written_as_loops(n_known, fade):
     unlabeled = [i for i in range(len(y)) if labels[i] == -1]
     known_share = sum(1 for i in unlabeled if y[i] < n_known) / len(unlabeled)  # clusters of these blobs are classes
     expected = fade * (0.0187 * math.log(5) + 0.0496 * known_share - 0.0508)
-    assert Labeling.of(x, labels, 16, slope=0.5).correction() == pytest.approx(expected / 0.5)
-    assert Labeling.of(x, labels, 16, slope=0.0).correction() == pytest.approx(expected / 0.08)
+    for slope, divisor in [(0.5, 0.5), (0.0, 0.08)]:
+        terms = correction_terms(x, labels, 16, slope)
+        assert np.dot(COEFFICIENTS, terms) == pytest.approx(expected / divisor)
 
 
 def test_interval_grows_with_the_level():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from justright.geometry import CosineQuantile, cosine_similarity, farthest_similarity, nearest_similarity
+from justright.geometry import cosine_similarity, farthest_similarity, nearest_similarity, row_quantiles
 from justright.geometry.rows import CHUNK_ROWS
 
 
@@ -30,7 +30,7 @@ def test_cosines_agree_with_loops(points):
 
 
 def quantile_similarity(centroids, target, quantile=0.5):
-    return CosineQuantile(centroids, quantile).update(target).similarity()
+    return row_quantiles(cosine_similarity(centroids, target), quantile)
 
 
 def test_agrees_with_eq_12_written_as_loops(points):
@@ -81,42 +81,3 @@ def test_quantiles_agree_with_numpy(points, n_images, quantile):
     centroids, target = points
     expected = quantile_of_all(centroids, target[:n_images], quantile)
     assert quantile_similarity(centroids, target[:n_images], quantile) == pytest.approx(expected)
-
-
-@pytest.fixture
-def many_points():
-    rng = np.random.default_rng(0)
-    return rng.normal(size=(5, 4)), rng.normal(size=(200, 4)).astype(np.float32)
-
-
-@pytest.mark.parametrize("quantile", [0.0, 0.1, 0.5, 0.905, 1.0])
-def test_streamed_quantile_is_exact(many_points, quantile):
-    centroids, target = many_points
-    first = CosineQuantile(centroids, quantile).update(target[:50])
-    merged = first.merge(CosineQuantile(centroids, quantile).update(target[50:]))
-    assert merged.similarity() == pytest.approx(quantile_of_all(centroids, target, quantile), abs=1e-7)
-
-
-@pytest.mark.parametrize("quantile", [0.0, 0.1, 0.5, 0.905, 1.0])
-@pytest.mark.parametrize("n_bins", [64, 8192])
-def test_histogram_quantile_keeps_its_error_bound(many_points, quantile, n_bins):
-    centroids, target = many_points
-    few = CosineQuantile(centroids, quantile, n_bins=n_bins, max_exact=100)
-    for start in range(0, len(target), 30):
-        few.update(target[start : start + 30])
-    error = np.abs(few.similarity() - quantile_of_all(centroids, target, quantile))
-    assert error.max() <= 1 / n_bins + 1e-6
-
-
-def test_histograms_merge_with_histograms_and_exact_values(many_points):
-    centroids, target = many_points
-
-    def part(rows, max_exact):
-        return CosineQuantile(centroids, 0.3, max_exact=max_exact).update(target[rows])
-
-    whole = part(slice(None), 0).similarity()
-    one, two = slice(0, 80), slice(80, 200)
-    for first, second in [(0, 0), (0, 10**6), (10**6, 0)]:
-        merged = part(one, first).merge(part(two, second))
-        assert merged.n_images == 200
-        assert np.array_equal(merged.similarity(), whole)

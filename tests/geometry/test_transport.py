@@ -18,7 +18,6 @@ from justright.geometry.transport import (
     euclidean_distance,
     flow,
 )
-from justright.utils.errors import DegenerateError
 
 
 def test_euclidean_distance_agrees_with_loops():
@@ -116,11 +115,6 @@ def test_masses_are_normalized_and_equal_by_default():
 
 def test_row_without_flow_is_infinitely_far():
     assert distance_to_target(np.ones((2, 1)), np.array([[0.0], [1.0]])).tolist() == [math.inf, 1.0]
-
-
-def test_negative_masses_raise():
-    with pytest.raises(DegenerateError, match="masses from -1 to 1"):
-        emd(np.ones((2, 2)), np.array([-1.0, 1.0]))
 
 
 def test_emd_does_not_import_torch():

@@ -78,35 +78,11 @@ def test_epochs_and_rate_reach_both_trainings_of_mugcd(scale):
         ("mugcd", {"max_iter": 5}, "max_iter does nothing in mugcd: the method assigns by prototypes"),
         ("mugcd", {"stage1": {"n_init": 5}}, "stage1.n_init does nothing in mugcd: the method assigns by prototypes"),
         ("cms", {"n_init": 5}, "n_init does nothing in cms: CMS clusters by mean shift"),
-        (
-            "gcd",
-            {"views": "fresh", "bank_precision": "float32"},
-            "bank_precision does nothing in gcd: views=fresh stores no views",
-        ),
-        (
-            "mugcd",
-            {"stage1": {"views": "fresh", "bank_precision": "float32"}},
-            "stage1.bank_precision does nothing in mugcd: views=fresh",
-        ),
     ],
 )
 def test_setting_without_effect_raises(method, settings, why):
     with pytest.raises(JustrightError, match=f"^{why}"):
         config_of(RunSpec(method=method, settings=settings))
-
-
-def test_view_settings_raise_for_fresh_views():
-    with pytest.raises(JustrightError, match="bank_precision does nothing in xcon: views=fresh stores no views"):
-        config_of(RunSpec(method="xcon", scale="paper", settings={"bank_precision": "float32"}))
-    stored = {"bank_precision": "float32", "views": 4}
-    assert config_of(RunSpec(method="xcon", scale="paper", settings=stored)).bank_precision == "float32"
-
-
-def test_setting_of_one_training_is_accepted():
-    first_stores = {"views": "fresh", "bank_precision": "float32", "stage1": {"views": 4}}
-    second_stores = {"bank_precision": "float32", "stage1": {"views": "fresh"}}
-    for settings in (first_stores, second_stores):
-        config_of(RunSpec(method="mugcd", settings=settings))
 
 
 @pytest.mark.parametrize("method", ["kmeans", "gcd", "xcon", "selex"])

@@ -6,14 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from justright.selection import BetaSelector, TargetFeatures
+from justright.selection import BetaSelector, TargetFeatures, beta
 from justright.selection.beta import (
     REDUCTION,
     BetaCurve,
     harden,
     similarity_to_target,
     warnings_about,
-    weight_reasons,
 )
 from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
 
@@ -221,21 +220,32 @@ def test_the_peak_is_where_the_density_is_highest(domain):
     assert BetaCurve(5.0, 5.0, "rank").peak() is None
 
 
-def test_soft_weights_reject_a_pole():
-    curve, ends = BetaCurve(0.5, 0.5, "clip"), np.array([0.0, 0.5])
-    assert curve.density(ends)[0] == np.inf
-    with pytest.raises(DegenerateError, match="infinite weight at similarity 0"):
-        curve.soft_weights(ends)
+def test_figure_shows_the_weights_of_a_threshold_and_a_range(cloud):
+    selector = BetaSelector(2.0, 1.0, domain="affine", threshold=1.2, weight_range=(0.1, 1.0))
+    selector.fit(cloud.pool, cloud.labels, cloud.target)
+    (soft, curve) = selector.plot(selector.weights_).curves
+    assert soft[1].max() == pytest.approx(2.0)
+    assert np.array_equal(curve[1], np.where(soft[1] > 1.2, 1.0, 0.1))
+
+
+def test_the_density_is_infinite_at_a_pole():
+    assert BetaCurve(0.5, 0.5, "clip").density(np.array([0.0, 0.5]))[0] == np.inf
+
+
+def reasons(weight, similarity, **params):
+    selector = BetaSelector(**params)
+    selector.target_similarity_ = float("nan")
+    return selector._reasons(np.array(weight), np.array(similarity))
 
 
 def test_reason_has_similarity_and_weight():
-    weight, similarity = np.array([0.5, 0.0, 0.0]), np.array([0.4, 0.1, 0.9])
-    assert weight_reasons(weight, similarity, 0.5, is_hard=False) == [
+    weight, similarity = [0.5, 0.0, 0.0], [0.4, 0.1, 0.9]
+    assert reasons(weight, similarity) == [
         "similarity 0.40 weighs 0.50",
         "too far: similarity 0.10 weighs 0.00",
         "too near: similarity 0.90 weighs 0.00",
     ]
-    assert weight_reasons(weight, similarity, None, is_hard=True)[:2] == [
+    assert reasons(weight, similarity, alpha=1.0, threshold=0.1)[:2] == [
         "kept: similarity 0.40",
         "left out: similarity 0.10 weighs 0.00",
     ]
@@ -278,6 +288,14 @@ def test_similarity_does_not_depend_on_shards(points_to_compare, reduction):
     whole = similarity_to_target(centroids, TargetFeatures([target]), reduction)
     shards = TargetFeatures([target[:50], target[50:51], target[:0], target[51:]])
     assert similarity_to_target(centroids, shards, reduction) == pytest.approx(whole, abs=1e-7)
+
+
+@pytest.mark.parametrize("n_cosines", [1, 450])
+def test_a_quantile_of_many_cosines_is_computed_for_some_centroids_at_a_time(points_to_compare, n_cosines, monkeypatch):
+    centroids, target = points_to_compare[0], TargetFeatures([points_to_compare[1]])
+    whole = similarity_to_target(centroids, target, 0.3)
+    monkeypatch.setattr(beta, "MAX_COSINES", n_cosines)
+    assert similarity_to_target(centroids, target, 0.3) == pytest.approx(whole, abs=1e-7)
 
 
 def test_reduction_is_a_word_or_a_quantile():

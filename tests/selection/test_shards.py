@@ -76,8 +76,10 @@ def test_generators_are_rejected_if_shards_are_read_twice(cloud):
     for selector in (BinsSelector(n_clusters=5), BetaSelector(level="image")):
         with pytest.raises(DataError, match="only once"):
             selector.fit_stream([(cloud.pool, cloud.labels)], iter([cloud.target]))
-    once = BetaSelector(domain="affine").fit_stream(iter([(cloud.pool, cloud.labels)]), iter([cloud.target]))
-    assert len(once.class_weight_) == 10
+    for reduction in ("min", "median"):
+        selector = BetaSelector(domain="affine", reduction=reduction)
+        selector.fit_stream(iter([(cloud.pool, cloud.labels)]), iter([cloud.target]))
+        assert len(selector.class_weight_) == 10
 
 
 def test_pool_without_shards_raises():

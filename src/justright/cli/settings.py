@@ -60,5 +60,5 @@ def setting_records(config: Any) -> list[dict[str, Any]]:
             "help": field.metadata.get("about", ""),
         }
         for field in fields(config)
-        if field.name not in config.without_effect()
+        if field.name not in config.without_effect
     ]

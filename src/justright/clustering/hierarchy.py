@@ -8,9 +8,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial.distance import cdist
 
+from justright.clustering.arrays import Centroids
 from justright.clustering.semisup_kmeans import SemiSupKMeans
 from justright.geometry import unit_rows
-from justright.utils.types import UNLABELED, Array
+from justright.utils.types import UNLABELED, Array, Features, Labels
 
 Order = Literal["restored", "official"]
 
@@ -31,14 +32,7 @@ def level_sizes(n_known: int, n_new: int) -> list[tuple[int, int]]:
     return sizes
 
 
-def hierarchy(
-    features: Float[Array, "images dim"],
-    labels: Int[Array, " images"],
-    n_clusters: int,
-    seed: int,
-    *,
-    order: Order = "restored",
-) -> Hierarchy:
+def hierarchy(features: Features, labels: Labels, n_clusters: int, seed: int, order: Order = "restored") -> Hierarchy:
     """Clusters of images, some of which are labeled, at every level.
 
     The finest level is semi-supervised k-means with all `n_clusters`. At a coarser one the centroids of known classes
@@ -68,14 +62,12 @@ def hierarchy(
     return Hierarchy(np.stack(levels), np.stack(reach))
 
 
-def _clusters(
-    x: Float[Array, "images dim"], given: Int[Array, " images"], n_clusters: int, seed: int
-) -> tuple[Int[Array, " images"], Float[Array, "clusters dim"]]:
+def _clusters(x: Features, given: Labels, n_clusters: int, seed: int) -> tuple[Labels, Centroids]:
     kmeans = SemiSupKMeans(n_clusters, n_init=1, seed=seed, normalize=False).fit(x, given)
     return kmeans.labels_, kmeans.centroids_
 
 
-def _reach(centroids: Float[Array, "clusters dim"]) -> Float[Array, " clusters"]:
+def _reach(centroids: Centroids) -> Float[Array, " clusters"]:
     distance = cdist(centroids, centroids)
     np.fill_diagonal(distance, np.inf)
     return distance.min(axis=1)

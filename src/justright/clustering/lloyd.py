@@ -75,18 +75,19 @@ def _fill_empty_clusters(
     """
     labels = nearest.labels.copy()
     count = np.bincount(labels, minlength=len(centroids)) + points.labeled_count
-    empty = np.flatnonzero(count == 0).tolist()
-    n_empty = len(empty)
-    for row in np.argsort(-(nearest.own + points.norms), kind="stable") if empty else ():
-        if not empty:
+    empty = np.flatnonzero(count == 0)[::-1]
+    if not len(empty):
+        return count, 0
+    farthest_first = iter(np.argsort(-(nearest.own + points.norms), kind="stable").tolist())
+    for cluster in empty:
+        row = next((row for row in farthest_first if count[labels[row]] > 1), None)
+        if row is None:
             break
-        if count[labels[row]] > 1:
-            cluster = empty.pop()
-            count[labels[row]] -= 1
-            count[cluster] += 1
-            nearest.assign(int(row), cluster, -float(points.norms[row]))
-            centroids[cluster] = points.x[row]
-    return count, n_empty
+        count[labels[row]] -= 1
+        count[cluster] += 1
+        nearest.assign(row, int(cluster), -float(points.norms[row]))
+        centroids[cluster] = points.x[row]
+    return count, len(empty)
 
 
 def nearest_two(x: Rows, centroids: Centroids) -> tuple[RowClusters, RowScores, RowScores]:

@@ -7,17 +7,17 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from justright.clustering.arrays import row_blocks, squared_norms, sum_by_group
+from justright.clustering.arrays import Centroids, row_blocks, squared_norms, sum_by_group
 from justright.clustering.lloyd import Points, SeedingOrder, lloyd, nearest_two
-from justright.geometry import unit_rows
+from justright.geometry import at_least_single, unit_rows
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError
 from justright.utils.estimator import Estimator
 from justright.utils.seeding import generator
 from justright.utils.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_least, check_ranges, setting
-from justright.utils.types import UNLABELED, Array
+from justright.utils.types import UNLABELED, Array, Features, Labels
 from justright.utils.validation import check_features, check_labels
 
 INIT = Range(lambda given: np.ndim(given) == 2 and bool(np.isfinite(given).all()), "finite rows")
@@ -64,7 +64,7 @@ class SemiSupKMeans(Estimator):
         self.classes_, class_of_labeled = np.unique(given[is_labeled], return_inverse=True)
         self._check_n_clusters(int((~is_labeled).sum()))
 
-        x = self._prepared(features)
+        x = unit_rows(features) if self.normalize else at_least_single(features)
         # Distances do not depend on the origin, but their rounding does: it is least around the mean.
         origin = x.mean(axis=0)
         x = x - origin
@@ -96,15 +96,9 @@ class SemiSupKMeans(Estimator):
         features = check_features(features)
         if (dim := self.centroids_.shape[1]) != features.shape[1]:
             raise DegenerateError(f"features of {features.shape[1]} numbers", expected=f"{dim}, as in fit")
-        x = self._prepared(features)
+        x = unit_rows(features) if self.normalize else at_least_single(features)
         origin = self.centroids_.mean(axis=0)
         return nearest_two(x - origin, self.centroids_ - origin)[0]
-
-    def _prepared(self, features: Any) -> Any:
-        """Features in at least single precision, at length 1 if `normalize`."""
-        if self.normalize:
-            return unit_rows(features)
-        return features if features.dtype == np.float64 else features.astype(np.float32, copy=False)
 
     def _check_n_clusters(self, n_unlabeled: int) -> None:
         """Every labeled class needs a cluster of its own, every other cluster an unlabeled image."""
@@ -116,7 +110,7 @@ class SemiSupKMeans(Estimator):
                 expected=f"from {least}, one per labeled class, to {most}, so that none is empty",
             )
 
-    def _starts(self, points: Points, origin: Float[Array, " dim"]) -> list[Float[Array, "clusters dim"]]:
+    def _starts(self, points: Points, origin: Float[Array, " dim"]) -> list[Centroids]:
         """The first centroids of each restart: class means, then drawn rows."""
         n_classes = len(self.classes_)
         means = (points.labeled_sum[:n_classes] / points.labeled_count[:n_classes, None]).astype(points.x.dtype)
@@ -141,9 +135,7 @@ class SemiSupKMeans(Estimator):
         return [np.concatenate([means, points.x[rows]]) for rows in picks]
 
 
-def _inertia(
-    x: Float[Array, "images dim"], centroids: Float[Array, "clusters dim"], labels: Int[Array, " images"]
-) -> float:
+def _inertia(x: Features, centroids: Centroids, labels: Labels) -> float:
     """sum_i ||x_i - c_{label i}||^2 from differences, which are exact where points are close."""
     blocks = row_blocks(*x.shape)
     return sum(float(squared_norms(x[rows] - centroids[labels[rows]]).sum(dtype=np.float64)) for rows in blocks)

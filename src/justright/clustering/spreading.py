@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from justright.clustering.arrays import row_blocks
 from justright.geometry import unit_rows
 from justright.utils.parallel import blas_threads, in_threads, n_cores
-from justright.utils.types import UNLABELED, Array
+from justright.utils.types import UNLABELED, Array, Labels
 
 POWER = 3  # of the cosine: half the similarity counts an eighth
 SAME = 0.9995  # least cosine of a row with its copy in half precision
@@ -44,10 +44,11 @@ def nearest_rows(
 
     def block(rows: slice) -> tuple[Array, Array]:
         cosine = x[rows] @ others.T
-        place = np.arange(len(cosine))
-        same = cosine.argmax(axis=1) if own is None else own[rows]
-        is_same = cosine[place, same] > SAME if own is None else np.ones(len(cosine), dtype=bool)
-        cosine[place[is_same], same[is_same]] = -2  # less than any cosine
+        place, same = np.arange(len(cosine)), cosine.argmax(axis=1) if own is None else own[rows]
+        if own is None:
+            is_copy = cosine[place, same] > SAME
+            place, same = place[is_copy], same[is_copy]
+        cosine[place, same] = -2  # less than any cosine
         nearest = np.argpartition(-cosine, n - 1, axis=1)[:, :n]
         return nearest, np.take_along_axis(cosine, nearest, axis=1)
 
@@ -91,8 +92,6 @@ def spread(
     return p
 
 
-def share_alike(
-    category: Int[Array, " images"], neighbors: Neighbors, others: Int[Array, " rows"]
-) -> Float[Array, " images"]:
+def share_alike(category: Labels, neighbors: Neighbors, others: Int[Array, " rows"]) -> Float[Array, " images"]:
     """The weighted share of an image's neighbors with its category."""
     return np.sum(neighbors.weight * (others[neighbors.rows] == category[:, None]), axis=1)

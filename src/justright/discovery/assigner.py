@@ -16,7 +16,7 @@ from justright.discovery.configs import Config
 from justright.discovery.training_data import TrainingData
 from justright.geometry import below_quantile, quantiles, unit_rows
 from justright.utils.parallel import blas_threads, in_threads, n_cores
-from justright.utils.types import Array, Mask
+from justright.utils.types import Array, Features, Mask
 
 TEMPERATURES = (1e-3, 1e1)  # search range of the calibration
 
@@ -111,12 +111,7 @@ class Learned(NamedTuple):
 
 
 def by_clusters(
-    data: TrainingData,
-    features: Float[Array, "images dim"],
-    n_categories: int,
-    config: Config,
-    seed: int,
-    ends_in_norm: bool,
+    data: TrainingData, features: Features, n_categories: int, config: Config, seed: int, ends_in_norm: bool
 ) -> Learned:
     """Semi-supervised k-means over known and target images: known class k is cluster k."""
     center, directions, clustered = None, None, features[data.seen]

@@ -21,16 +21,14 @@ from justright.data.quarantine import MAX_BAD
 from justright.data.splits import Split
 from justright.data.transforms import Transform
 from justright.discovery.assigner import Learned, by_clusters
-from justright.discovery.checkpoints import Checkpoints
 from justright.discovery.configs import Config, PlannedTraining, TrainConfig
 from justright.discovery.evidence import probability_right
 from justright.discovery.joint import JointAnswer
 from justright.discovery.learner import N_FRESH, FeatureViews, FitInputs, Guide, Learner, trainable_copy
 from justright.discovery.loop import Training
-from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import NEITHER_SHARE, UNCALIBRATED, Category, Predictions, category_names
-from justright.discovery.processes import Processes, torch_threads
+from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData, Weighting
 from justright.features.backbone import Backbone
 from justright.features.bank import Views, open_views
@@ -38,6 +36,7 @@ from justright.features.extract import extract
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import home
 from justright.utils.fingerprint import differences
+from justright.utils.parallel import blas_threads
 from justright.utils.seeding import generator
 from justright.utils.settings import is_whole_number
 from justright.utils.types import UNLABELED, Array
@@ -138,7 +137,7 @@ class Discovery(BaseEstimator, ABC):
         n_used, ends_in_norm = int(data.is_used.sum()), self.backbone.cut.ends_in_norm
         self.config_ = adapted.fitted(n_used, self.n_categories_, ends_in_norm)
         self.backbone_ = trainable_copy(self.backbone)
-        with torch_threads(self._n_threads_before(), self.folder):
+        with blas_threads(torch.get_num_threads()):
             plain = partial(self._views, "plain", data, views=1, precision="float32", seed=0)
             inputs = FitInputs(self.backbone_, data, plain, features)
             learned = self._learn(inputs)
@@ -154,12 +153,6 @@ class Discovery(BaseEstimator, ABC):
             for name, (before, now) in differences(asdict(config), asdict(adapted)).items()
         ]
         return adapted
-
-    def _n_threads_before(self) -> int | None:
-        """Read the thread count of the training in the folder; None if there is none."""
-        folders = [] if self.folder is None else [self.folder / part for part in (*FIRST_PARTS, ".")]
-        counts = (Checkpoints(folder / "checkpoint").n_threads() for folder in folders)
-        return next(filter(None, counts), None)
 
     def _views(self, transform: str | Transform, data: TrainingData, **options: Any) -> Views:
         """Open views of all images, whatever their weight, so that other selections can reuse them.

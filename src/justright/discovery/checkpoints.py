@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,13 +72,6 @@ class Checkpoints:
                 expected="at least one intact checkpoint",
                 advice="delete the folder to start again",
             )
-        return None
-
-    def n_threads(self) -> int | None:
-        """Read the thread count from the newest readable checkpoint; None if there is none."""
-        for path in self._files():
-            with suppress(OSError, SafetensorError, ValueError, KeyError, TypeError), safe_open(path, "pt") as file:
-                return int(parsed_json(file.metadata()["state"])["threads"])
         return None
 
     def finish(self) -> None:

@@ -30,7 +30,7 @@ from justright.losses import CMSObjective, CMSSettings, LossParts
 from justright.utils.errors import DegenerateError
 from justright.utils.seeding import generator
 from justright.utils.settings import COUNT, NOT_NEGATIVE, SHARE, at_least, one_of, setting
-from justright.utils.types import Array
+from justright.utils.types import Array, Features, Labels
 
 MEMORY_STEP = -1  # step number that seeds the views of the memory
 
@@ -40,6 +40,7 @@ class CMSConfig(CMSSettings, GCDConfig):
     """CMS, Choi et al., CVPR 2024."""
 
     exact_settings = {"cluster_by": "projections"}  # noqa: RUF012
+    without_effect = dict.fromkeys(KMEANS_FIELDS, "CMS clusters by mean shift and Ward's tree")
 
     learning_rate: float = setting(0.05, "learning rate of the heads in the first epoch", NOT_NEGATIVE)
     floor_share: float = setting(5e-3, "the last learning rate, as a share of the first", SHARE)
@@ -59,10 +60,6 @@ class CMSConfig(CMSSettings, GCDConfig):
     def extra_checkpoint_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
         """Memory of two projections (float32) of each image."""
         return 4 * 2 * n_seen * (self.n_out or self.out_dim)
-
-    def without_effect(self) -> dict[str, str]:
-        """The settings of k-means, which is not used."""
-        return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "CMS clusters by mean shift and Ward's tree")
 
 
 class CMSLearner(GCDLearner):
@@ -112,7 +109,8 @@ class CMS(TrainedDiscovery):
             with torch.no_grad():
                 projections = learner.projector(torch.from_numpy(features).to(inputs.backbone.device))
             clustered = unit_rows(projections.float().cpu().numpy()[data.seen])
-        clustering = ShiftedClusters(data.labels[data.labeled], len(data.known), config.n_ward, self.seed)
+        rows = rows_of_tree(len(clustered), config.n_ward, self.seed)
+        clustering = ShiftedClusters(data.labels[data.labeled], len(data.known), rows)
         if config.categories == "labeled":
             self.n_categories_ = clustering.best_k(clustered)
         k = self.n_categories_
@@ -132,7 +130,7 @@ PATIENCE_OF_K = 50  # values of K without improvement before stopping
 class NumberedClusters(NamedTuple):
     """The category of each image, known classes first, and the accuracy on labeled images."""
 
-    category: Int[Array, " images"]
+    category: Labels
     accuracy: float
 
 
@@ -142,49 +140,55 @@ class ShiftedClusters:
 
     labels: Int[Array, " labeled"]  # of the labeled rows, from 0
     n_known: int  # number of their classes
-    n_ward: int  # most rows in the tree; the others join the nearest centroid
-    seed: int  # draws the rows of the tree
+    rows: Int[Array, " rows"]  # that are in Ward's tree; the others join the nearest centroid
 
-    def best(self, x: Float[Array, "images dim"], k: int, n_neighbors: int, share: float) -> NumberedClusters:
+    def best(self, x: Features, k: int, n_neighbors: int, share: float) -> NumberedClusters:
         """Return K clusters after the number of shifts with the highest accuracy on labels; ties: most shifts.
 
         Stops after two shifts without improvement, or after twenty. Without labels it stops after two.
         """
-        best, n_idle = self.numbered(_Tree(x, self.n_ward, self.seed), k), 0
+        best, n_idle = self.cut(x, ward_merges(x[self.rows]), k), 0
         for _ in range(MAX_SHIFTS):
             x = mean_shifted(x, n_neighbors, share)
-            now = self.numbered(_Tree(x, self.n_ward, self.seed), k)
+            now = self.cut(x, ward_merges(x[self.rows]), k)
             n_idle = 0 if now.accuracy > best.accuracy else n_idle + 1
             best = now if now.accuracy >= best.accuracy else best
             if n_idle == PATIENCE:
                 break
         return best
 
-    def best_k(self, x: Float[Array, "images dim"]) -> int:
+    def best_k(self, x: Features) -> int:
         """Return the K above `n_known` with the highest accuracy on labels; ties: the middle one."""
         if not self.n_known:
             raise DegenerateError(
                 "K cannot be chosen without labels", expected="labeled images", advice="categories=given"
             )
-        tree = _Tree(x, self.n_ward, self.seed)
+        merges = ward_merges(x[self.rows])
         accuracy: list[float] = []
-        for k in range(self.n_known + 1, tree.n_rows + 1):
-            accuracy.append(self.numbered(tree, k).accuracy)
+        for k in range(self.n_known + 1, len(self.rows) + 1):
+            accuracy.append(self.cut(x, merges, k).accuracy)
             if len(accuracy) - int(np.argmax(accuracy)) > PATIENCE_OF_K:
                 break
         equals = np.flatnonzero(np.array(accuracy) == max(accuracy))
         return self.n_known + 1 + int(equals[len(equals) // 2])
 
-    def numbered(self, tree: _Tree, k: int) -> NumberedClusters:
+    def cut(self, x: Features, merges: Int[Array, "merges 2"], k: int) -> NumberedClusters:
         """Cut the tree into K clusters and give known classes their numbers, matched by shared labeled images.
 
         Each class gets its own cluster: the nearest one, if no free cluster shares images with it.
         """
-        cluster, centroids = tree.clusters(k)
+        if k > len(self.rows):
+            raise DegenerateError(
+                f"{k} categories for {len(self.rows)} images", expected="fewer categories than images"
+            )
+        part = cut_tree(merges, k)
+        centroids = _centroids(x[self.rows], part, k)
+        cluster = part if len(self.rows) == len(x) else nearest_two(x, centroids)[0]
+        cluster[self.rows] = part
         n_labeled = len(self.labels)
         shared = np.zeros((self.n_known, k))
         np.add.at(shared, (self.labels, cluster[:n_labeled]), 1)
-        means = _centroids(tree.x[:n_labeled], self.labels, self.n_known)
+        means = _centroids(x[:n_labeled], self.labels, self.n_known)
         nearness = (1 + means @ centroids.T) / (2 * self.n_known + 2)  # below 1 over all classes together
         classes, own = linear_sum_assignment(shared + nearness, maximize=True)
         number = np.full(k, -1)
@@ -193,29 +197,14 @@ class ShiftedClusters:
         return NumberedClusters(number[cluster], float(shared[classes, own].sum()) / max(n_labeled, 1))
 
 
-class _Tree:
-    """Ward's tree over all rows, or over `n_most` of them."""
-
-    def __init__(self, x: Float[Array, "images dim"], n_most: int, seed: int):
-        self.x, self.rows, self.n_rows = x, np.arange(len(x)), min(len(x), n_most)
-        if self.n_rows < len(x):
-            _log.warning("Ward's tree uses %d of %d images; the others join the nearest cluster", n_most, len(x))
-            self.rows = np.sort(generator(seed, "ward").permutation(len(x))[:n_most])
-        self.merges = ward_merges(x[self.rows])
-
-    def clusters(self, k: int) -> tuple[Int[Array, " images"], Float[Array, "k dim"]]:
-        """The cluster of each image, and the centroids."""
-        if k > self.n_rows:
-            raise DegenerateError(f"{k} categories for {self.n_rows} images", expected="fewer categories than images")
-        part = cut_tree(self.merges, k)
-        centroids = _centroids(self.x[self.rows], part, k)
-        cluster = part if self.n_rows == len(self.x) else nearest_two(self.x, centroids)[0]
-        cluster[self.rows] = part
-        return cluster, centroids
+def rows_of_tree(n_images: int, n_most: int, seed: int) -> Int[Array, " rows"]:
+    """The rows in Ward's tree: all, or with a warning `n_most` of them at random."""
+    if n_images <= n_most:
+        return np.arange(n_images)
+    _log.warning("Ward's tree uses %d of %d images; the others join the nearest cluster", n_most, n_images)
+    return np.sort(generator(seed, "ward").permutation(n_images)[:n_most])
 
 
-def _centroids(
-    x: Float[Array, "images dim"], group: Int[Array, " images"], n_groups: int
-) -> Float[Array, "{n_groups} dim"]:
+def _centroids(x: Features, group: Labels, n_groups: int) -> Float[Array, "{n_groups} dim"]:
     count = np.maximum(np.bincount(group, minlength=n_groups), 1)
     return (sum_by_group(x, group, n_groups) / count[:, None]).astype(x.dtype)

@@ -56,6 +56,7 @@ class Config:
 
     small_settings: ClassVar[Mapping[str, Any]] = {"directions": "auto"}
     exact_settings: ClassVar[Mapping[str, Any]] = {"n_init": 100, "max_iter": 200}
+    without_effect: ClassVar[Mapping[str, str]] = {}  # settings the method ignores, and why; requesting one raises
 
     held_out_share: float = setting(0.0, "share of labeled images kept from training to calibrate on; 0: none", BELOW_1)
     n_init: int = setting(10, "restarts of semi-supervised k-means, where a method clusters", COUNT)
@@ -87,10 +88,6 @@ class Config:
                 f"{type(self).__name__} has no setting {unknown[0]!r}", expected=f"one of {', '.join(sorted(known))}"
             )
         return replace(self, **settings)
-
-    def without_effect(self) -> dict[str, str]:
-        """Settings that have no effect in this method, each with the reason; requesting one raises."""
-        return {}
 
     def small(self) -> Any:
         """Return lighter settings for a CPU and small networks; not the original method."""
@@ -152,11 +149,6 @@ class TrainConfig(ContrastiveSettings, Config):
     precision: Precision = setting("float32", "precision of training; losses stay in float32", one_of(*PRECISIONS))
     # less memory, more time, the same gradient
     micro_batch: int | None = setting(None, "views through the tuned part at once; None: all", COUNT.or_none())
-
-    def without_effect(self) -> dict[str, str]:
-        """The settings of stored views, where none are stored."""
-        of_stored = {"bank_precision": "views=fresh stores no views"} if self.views == "fresh" else {}
-        return super().without_effect() | of_stored
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
         """Return a copy with a number of epochs; if it was not set, epochs are short enough for a smooth schedule."""

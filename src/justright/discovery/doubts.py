@@ -93,10 +93,11 @@ def smaller_side(members: Int[Array, "members images"]) -> Int[Array, " side"]:
     """
     largest = np.zeros(0, dtype=np.int64)
     for pair in combinations(members, 2) if members.shape[1] else ():
-        cells, cell, n = np.unique(np.stack(pair), axis=1, return_inverse=True, return_counts=True)
-        is_apart = (cells != cells[:, [n.argmax()]]).all(axis=0)
-        side = np.flatnonzero(cell.ravel() == np.where(is_apart, n, 0).argmax()) if is_apart.any() else largest
-        largest = side if len(side) > len(largest) else largest
+        cells, cell, size = np.unique(np.stack(pair), axis=1, return_inverse=True, return_counts=True)
+        is_apart = (cells != cells[:, [size.argmax()]]).all(axis=0)  # from the larger side, in both members
+        if is_apart.any():
+            side = np.flatnonzero(cell.ravel() == np.where(is_apart, size, 0).argmax())
+            largest = max(largest, side, key=len)
     return largest
 
 

@@ -44,6 +44,7 @@ from justright.losses import LossParts
 from justright.utils.context import current, track
 from justright.utils.errors import JustrightError
 from justright.utils.types import Array
+from justright.utils.wording import first_names
 
 CHECKPOINT_SECONDS = 60.0  # the most work that an interruption can lose
 TIME_UP = "time was up"
@@ -149,8 +150,7 @@ class Training:
 
         where = f"epoch {epoch + 1}, step {self.progress.step + 1} of {self.n_steps}"
         if not bool(torch.isfinite(loss.total)):
-            ids = [self.data.images.take(of_part).ids for of_part in rows]
-            raise divergence(loss, outputs, ids, where, self.folder)
+            raise divergence(loss, outputs, [self.data.images.take(of_part).ids for of_part in rows], where)
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(loss.total).backward()  # type: ignore[no-untyped-call]
         self.processes.sum_gradients(list(self.trained.values()))
@@ -247,7 +247,6 @@ class Training:
             "progress": vars(self.progress),
             "scaler": self.scaler.state_dict(),
             "processes": self.processes.n,
-            "threads": torch.get_num_threads(),
         }
         self.checkpoints.save(self._n_done, Checkpoint(tensors, state))
 
@@ -324,22 +323,20 @@ class DivergedError(JustrightError):
     """A loss or gradient is not finite."""
 
 
-def divergence(
-    loss: LossParts, outputs: Sequence[Outputs], ids: Sequence[Sequence[str]], where: str, folder: Path | None
-) -> DivergedError:
-    """Return the error for a loss that is not finite; it names the terms and images to blame."""
+def divergence(loss: LossParts, outputs: Sequence[Outputs], ids: Sequence[Sequence[str]], where: str) -> DivergedError:
+    """Return the error for a loss that is not finite; it names the terms and the images to blame."""
     terms = [name for name, value in loss.terms.items() if not bool(torch.isfinite(value))] or ["loss"]
-    bad = [image for output, names in zip(outputs, ids, strict=True) for image in _bad_images(output, names)]
+    bad: list[str] = []
+    for of_batch, names in zip(outputs, ids, strict=True):
+        is_bad = torch.zeros(len(names), dtype=torch.bool)
+        for output in of_batch.values():
+            is_bad |= ~torch.isfinite(output.detach()).all(dim=-1).all(dim=0).cpu()
+        bad += np.array(names)[is_bad.numpy()].tolist()
+    images = "all outputs of the network are finite"
     if bad:
-        more = ", ..." if len(bad) > MAX_IDS_SHOWN else ""
-        which = f"nor are the outputs of {len(bad)} images: {', '.join(bad[:MAX_IDS_SHOWN])}{more}"
-    else:
-        every = [image for names in ids for image in names]
-        which = f"the outputs of the network are finite; the batch has {', '.join(every[:MAX_IDS_SHOWN])}, ..."
-    kept = folder is not None and any((folder / "checkpoint").glob("step-*"))
-    last = f" The last good checkpoint is in {folder}." if kept else ""
+        images = f"nor are the outputs of {len(bad)} images: {first_names(bad, MAX_IDS_SHOWN)}"
     return DivergedError(
-        f"{' and '.join(terms)} is not finite in {where}; {which}.{last}",
+        f"{' and '.join(terms)} is not finite in {where}; {images}.",
         expected="finite losses",
         advice="a lower learning rate, precision float32, or leave these images out",
     )
@@ -356,13 +353,6 @@ def stop_if_gradient_not_finite(parameters: Iterable[nn.Parameter], where: str) 
         expected="finite gradients",
         advice="a lower learning rate, or precision float32",
     )
-
-
-def _bad_images(outputs: Outputs, ids: Sequence[str]) -> list[str]:
-    is_bad = torch.zeros(len(ids), dtype=torch.bool)
-    for rows in outputs.values():
-        is_bad |= ~torch.isfinite(rows.detach()).all(dim=-1).all(dim=0).cpu()
-    return [image for image, bad in zip(ids, is_bad.tolist(), strict=True) if bad]
 
 
 MAX_COMPARED = 2048  # target images; enough to measure a change of 1 %

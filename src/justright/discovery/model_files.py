@@ -32,11 +32,7 @@ BACKBONE_KEYS = {"name", "prefix_fingerprint", "resolution"}  # of its "backbone
 
 
 def write_model(
-    folder: Path,
-    backbone: Backbone,
-    assigner: CategoryAssigner,
-    about: dict[str, Any],
-    joint: JointAnswer | None = None,
+    folder: Path, backbone: Backbone, assigner: CategoryAssigner, about: dict[str, Any], joint: JointAnswer | None
 ) -> None:
     """Write both files; the JSON last, so that a model without it is not finished."""
     tensors = {f"{TUNED}{name}": tensor.cpu() for name, tensor in backbone.tuned_state().items()}

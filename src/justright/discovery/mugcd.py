@@ -6,7 +6,6 @@ is a field of MuGCDConfig, and docs/research/decisions.md gives its source.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
@@ -16,13 +15,12 @@ from torch import Tensor, nn
 
 from justright.data.transforms import Strong, Transform
 from justright.discovery.assigner import Learned
-from justright.discovery.configs import KMEANS_FIELDS, PlannedTraining
+from justright.discovery.configs import PlannedTraining
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import FitInputs, Outputs, trainable_copy
 from justright.discovery.loop import teacher_momentum
 from justright.discovery.simgcd import Heads, SimGCD, SimGCDConfig, SimGCDLearner
 from justright.features.backbone import Backbone, Stored
-from justright.utils.errors import JustrightError
 from justright.utils.settings import SHARE, Range, number, one_of, setting
 
 ABOVE_0_TO_1 = number(lambda value: 0 < value <= 1, "above 0, up to 1")
@@ -34,6 +32,10 @@ class MuGCDConfig(SimGCDConfig):
     """muGCD, Vaze et al., NeurIPS 2023: a reconstruction. The momenta of the teacher are second-hand."""
 
     has_teacher = True
+    # of GCD neither: its clustering is left out
+    without_effect = SimGCDConfig.without_effect | {
+        f"stage1.{name}": why for name, why in SimGCDConfig.without_effect.items()
+    }
 
     momentum_base: float = setting(0.7, "momentum of the mean teacher at first", SHARE)
     momentum_last: float = setting(0.999, "momentum of the mean teacher at the end", SHARE)
@@ -45,15 +47,6 @@ class MuGCDConfig(SimGCDConfig):
     strong_color: float = setting(0.0, "how often strong views change color and sharpness; 0: crop and flip", SHARE)
     stage1: GCDConfig = setting(GCDConfig, "settings of the first training; a common one is set for both", GCD_SETTINGS)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if (self.minutes or math.inf) < (self.stage1.minutes or 0):
-            raise JustrightError(
-                f"{self.stage1.minutes:g} minutes for the first training, {self.minutes:g} for both",
-                expected="a part of them for the first one",
-                advice="--minutes alone, which both share, or --set 'stage1={\"minutes\": 2}'",
-            )
-
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
         """Return a copy with some settings changed, also in `stage1` unless it is given."""
         first = settings.get("stage1", {})
@@ -61,13 +54,6 @@ class MuGCDConfig(SimGCDConfig):
             common = {name: settings[name] for name in (item.name for item in fields(GCDConfig)) if name in settings}
             settings = {**settings, "stage1": self.stage1.with_settings(common | dict(first))}
         return super().with_settings(settings)
-
-    def without_effect(self) -> dict[str, str]:
-        """Settings without effect in either training, and under `stage1` those without effect in the first."""
-        second, first = super().without_effect(), self.stage1.without_effect()
-        kmeans = {name: second[name] for name in KMEANS_FIELDS}  # GCD clusters at its end, which is left out here
-        both = {name: why for name, why in second.items() if name in first}
-        return kmeans | both | {f"stage1.{name}": why for name, why in (kmeans | first).items()}
 
     def small(self) -> Any:
         """Both trainings in their small form."""
@@ -88,8 +74,8 @@ class MuGCDConfig(SimGCDConfig):
         return replace(self, minutes=self.minutes - self.stage1.minutes)
 
 
-class Student(nn.Module):
-    """Tuned part and heads as one network, for the teacher to follow."""
+class WithHeads(nn.Module):
+    """Tuned part and heads as one network: the student, and as a copy the teacher."""
 
     def __init__(self, backbone: Backbone, heads: Heads):
         super().__init__()
@@ -108,8 +94,8 @@ class MuGCDLearner(SimGCDLearner):
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
-        self.student = Student(self.backbone, self.heads)
-        self.teacher = MeanTeacher(self.student)
+        self.student = WithHeads(self.backbone, self.heads)
+        self.teacher = trainable_copy(self.student).requires_grad_(False)
 
     def transform(self, stream: str) -> Transform:
         """Return the transform of a stream; strong views follow the settings."""
@@ -125,19 +111,20 @@ class MuGCDLearner(SimGCDLearner):
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections and logits of the student, logits of the teacher."""
-        of_teacher = self.teacher(*stored["weak"])["logits"].unsqueeze(0)
+        with torch.no_grad():
+            of_teacher = self.teacher(*stored["weak"])["logits"].unsqueeze(0)
         return self.heads(self.features(stored["strong"], 2)) | {"teacher_logits": of_teacher}
 
     def after_step(self, epoch: int) -> None:
-        """Update the teacher."""
+        """Move the teacher towards the student."""
         config = self.config
         momentum = teacher_momentum(epoch, config.n_epochs or 1, config.momentum_base, config.momentum_last)
-        self.teacher.update(self.student, momentum)
+        follow(self.teacher, self.student, momentum)
 
     def changing(self) -> dict[str, Tensor]:
         """Student and teacher."""
         students = {name for name, p in self.student.named_parameters() if p.requires_grad}
-        teacher = dict(self.teacher.network.named_parameters())
+        teacher = dict(self.teacher.named_parameters())
         return super().changing() | {f"teacher.{name}": teacher[name] for name in sorted(students)}
 
 
@@ -164,41 +151,18 @@ class MuGCD(SimGCD):
         learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
         self._train(learner, inputs, config, stage=2)
 
-        network: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student
+        network = learner.teacher if config.infer_with == "teacher" else learner.student
         parameters = dict(network.backbone.model.named_parameters())
         backbone.load_tuned_state({name: parameters[name] for name in backbone.tuned_state()})
         return self._by_prototypes(inputs, network.heads)
 
 
-class MeanTeacher(nn.Module):
-    """A moving average of a student, updated without gradients.
+def follow(teacher: nn.Module, student: nn.Module, momentum: float) -> None:
+    """Move every trained parameter of the teacher towards that of the student. Momentum 1 changes nothing.
 
     theta_T <- w theta_T + (1 - w) theta_S,     w the momentum
-
-    It starts as a copy. Parameters that need no gradient at that time are shared with the student, so freeze first.
-    Buffers, such as the running statistics of batch normalization, are copied at each update. The teacher stays in
-    evaluation mode so that it does not change its own buffers.
     """
-
-    def __init__(self, student: nn.Module):
-        super().__init__()
-        self.network = trainable_copy(student).requires_grad_(False)
-        self.eval()
-
-    def forward(self, *inputs: Tensor) -> Any:
-        """Compute the outputs of the averaged network, without gradient."""
-        with torch.no_grad():
-            return self.network(*inputs)
-
-    def update(self, student: nn.Module, momentum: float) -> None:
-        """Move towards the student; momentum 1 changes nothing, 0 copies the student."""
-        with torch.no_grad():
-            for average, latest in zip(self.network.parameters(), student.parameters(), strict=True):
-                if latest.requires_grad:
-                    average.lerp_(latest, 1 - momentum)
-            for old, new in zip(self.network.buffers(), student.buffers(), strict=True):
-                old.copy_(new)
-
-    def train(self, mode: bool = True) -> MeanTeacher:
-        """Stay in evaluation mode, also if the parent module switches to training mode."""
-        return super().train(False)
+    with torch.no_grad():
+        for average, latest in zip(teacher.parameters(), student.parameters(), strict=True):
+            if latest.requires_grad:
+                average.lerp_(latest, 1 - momentum)

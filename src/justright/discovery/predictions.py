@@ -180,20 +180,15 @@ class Consensus:
 
 def consensus(runs: Sequence[Predictions]) -> Consensus:
     """The vote of runs over the same images with the same known classes, each vote counted by its confidence."""
-    _check_same_problem(runs)
-    n_known = sum(category.kind == "known" for category in runs[0].categories)
-
-    def numbered_as(run: Predictions, reference: Int[Array, " images"], n_reference: int) -> Int[Array, " images"]:
-        return _renumbered(run.cluster, len(run.categories), reference, n_reference, n_known)
-
-    agreeing = [  # the share of images on which the others, renumbered to match a run, agree with it
-        [np.mean(numbered_as(other, run.cluster, len(run.categories)) == run.cluster) for other in runs] for run in runs
-    ]
-    reference = int(np.argmax(np.sum(agreeing, axis=1)))  # of equals the first
+    agreements = []  # of each run: how many images the others, renumbered to match it, have where it has them
+    for run in runs:
+        others = [_renumbered(other, run.cluster, len(run.categories)) for other in runs]
+        agreements.append(np.sum([np.mean(other == run.cluster) for other in others]))
+    reference = int(np.argmax(agreements))  # of equals the first
     voted, n_categories = runs[reference].cluster, len(runs[reference].categories)
     confidence = np.stack([np.where(run.is_neither, 0.0, run.confidence) for run in runs])
     for _ in range(MAX_ROUNDS):
-        matched = np.stack([numbered_as(run, voted, n_categories) for run in runs])
+        matched = np.stack([_renumbered(run, voted, n_categories) for run in runs])
         candidates = np.concatenate([voted[None], matched])  # of equals the one before stays, so rounds end
         # a vote counts 1 and its confidence, so that a tie in number goes to the surer side
         votes = np.stack([((matched == each) * (1 + confidence)).sum(axis=0) for each in candidates])
@@ -212,24 +207,13 @@ def consensus(runs: Sequence[Predictions]) -> Consensus:
     return Consensus(joined, agrees.mean(axis=0), reference)
 
 
-def _renumbered(
-    clusters: Int[Array, " images"], n: int, reference: Int[Array, " images"], n_reference: int, n_known: int
-) -> Int[Array, " images"]:
-    """Renumber clusters to match the reference; clusters without a match get the number after the last."""
+def _renumbered(run: Predictions, reference: Int[Array, " images"], n_reference: int) -> Int[Array, " images"]:
+    """The clusters of a run under the numbers of the reference; those without a match get the number after the last."""
+    n, n_known = len(run.categories), sum(category.kind == "known" for category in run.categories)
     shared = np.zeros((n, n_reference), dtype=np.int64)
-    np.add.at(shared, (clusters, reference), 1)
+    np.add.at(shared, (run.cluster, reference), 1)
     row, column = linear_sum_assignment(shared[n_known:, n_known:], maximize=True)
     number = np.full(n, n_reference)
     number[:n_known] = np.arange(n_known)
     number[row + n_known] = column + n_known
-    return number[clusters]
-
-
-def _check_same_problem(runs: Sequence[Predictions]) -> None:
-    if len(runs) < 2:
-        raise DataError(f"a consensus of {len(runs)} runs", expected="at least two")
-    known = [[category.name for category in run.categories if category.kind == "known"] for run in runs]
-    if any(names != known[0] for names in known):
-        raise DataError("the runs have different known classes", expected="the same labeled classes in each")
-    if any(run.ids != runs[0].ids for run in runs):
-        raise DataError("the runs have different target images", expected="the same target in each")
+    return number[run.cluster]

@@ -69,8 +69,7 @@ class Processes:
         if n != self.n:
             start = f"torchrun --nproc-per-node {n} -m justright ..." if n > 1 else "the command without torchrun"
             raise JustrightError(
-                f"{folder} was trained by {n} process{'es' * (n > 1)}, now there {'are' * (self.n > 1) or 'is'} "
-                f"{self.n}",
+                f"number of processes that train {folder}: {n} before, {self.n} now",
                 expected="the same number, because it changes the last bits",
                 advice=f"{start}; or another --out, or delete that folder to start again",
             )
@@ -174,10 +173,11 @@ _log = logging.getLogger(__name__)
 
 
 @contextmanager
-def torch_threads(n_threads: int | None, folder: Path | None = None) -> Iterator[int]:
-    """Set the thread count of torch and BLAS within this block; None keeps that of torch.
+def torch_threads(n_threads: int | None, folder: Path) -> Iterator[int]:
+    """Set the thread count of torch and BLAS within this block, with a warning if it changes.
 
-    Warns if the thread count differs from the original run in `folder`.
+    Parameters:
+        n_threads: the count with which the run in `folder` was started; None keeps that of torch.
     """
     before = torch.get_num_threads()
     n = n_threads or before

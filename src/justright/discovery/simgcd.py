@@ -44,6 +44,7 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
 
     # the warm-up grows with training: 30 epochs of 200 would be too few steps for many categories
     small_settings = {"n_warmup": None, "heads_first": None, "entropy_scale_uneven": 1.0}  # noqa: RUF012
+    without_effect = dict.fromkeys(KMEANS_FIELDS, "the method assigns by prototypes, not k-means")
 
     decay_vectors: bool = setting(
         False, "biases and other vectors decay too: in GCD and XCon, not in SimGCD", YES_OR_NO
@@ -75,10 +76,6 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
         "entropy_scale where sizes of labeled classes differ by more than chance; None: the same",
         NOT_NEGATIVE.or_none(),
     )
-
-    def without_effect(self) -> dict[str, str]:
-        """The settings of k-means, which is not used."""
-        return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "the method assigns by prototypes, not k-means")
 
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
         """Return a copy with some settings changed; `entropy_scale` then also holds for uneven classes."""

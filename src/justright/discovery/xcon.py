@@ -18,7 +18,6 @@ from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Le
 from justright.features.backbone import Backbone, Stored
 from justright.losses import ContrastiveObjective, LossParts
 from justright.losses.heads import ProjectionHead
-from justright.utils.errors import DegenerateError
 from justright.utils.settings import COUNT, NOT_NEGATIVE, setting
 from justright.utils.types import Array
 
@@ -90,9 +89,5 @@ class XCon(TrainedDiscovery):
 
     def _experts(self, features: Float[Array, "images dim"]) -> Int[Array, " images"]:
         """Return the expert of each image."""
-        if self.config_.n_experts > len(features):
-            raise DegenerateError(
-                f"{self.config_.n_experts} experts for {len(features)} images", expected="fewer experts than images"
-            )
         # seed 0 for every seed of training, as in the public code
         return SemiSupKMeans(self.config_.n_experts, n_init=10, seed=0).fit(features).labels_

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.geometry import unit_rows
+from justright.geometry import at_least_single, unit_rows
 from justright.utils.errors import DegenerateError
 from justright.utils.estimator import Estimator
 from justright.utils.settings import WHOLE, YES_OR_NO, check_ranges, setting
@@ -141,11 +141,7 @@ class Given:
 def _checked(features: Any, labels: Any, normalize: bool) -> tuple[Float[Any, "images dim"], Int[Array, " images"]]:
     """Valid features in at least single precision, at length 1 if `normalize`, and their labels."""
     x = check_features(features)
-    n_images = len(x)
-    if normalize:
-        x = unit_rows(x)
-    elif x.dtype != np.float64:
-        x = x.astype(np.float32, copy=False)
+    x = unit_rows(x) if normalize else at_least_single(x)
     if labels is None:
-        return x, np.full(n_images, UNLABELED)
-    return x, check_labels(labels, n_images, allow_unlabeled=True)
+        return x, np.full(len(x), UNLABELED)
+    return x, check_labels(labels, len(x), allow_unlabeled=True)

@@ -25,7 +25,7 @@ from justright.utils.validation import check_level
 ERROR, FEW_CLASSES, FEW_IMAGES, DISAGREEMENT = 0.12, 10, 10, 2
 POOL_ERROR = 0.92
 # Of the correction. In the fit, classes had 2 to 20 labeled images.
-IMAGES_PER_CLASS, KNOWN_SHARE, OFFSET = 0.0187, 0.0496, -0.0508
+COEFFICIENTS = 0.0187, 0.0496, -0.0508
 FEWEST_PER_CLASS, MOST_PER_CLASS, MOST_KNOWN, FADE, LEAST_SLOPE = 2, 20, 0.9, 0.3, 0.08
 
 
@@ -37,16 +37,16 @@ class CombinedCounter(CategoryCounter):
 
     never below the number of labeled classes. Both parts use principal axes, each divided by the root of its standard
     deviation, at length 1. Classes of many labeled images look wider than clusters of few images, hence the correction
-    (`Labeling`). Adding the search for the best accuracy on labeled images did not lower the error. With a pool of
-    other kinds instead of own labels, with one labeled class or without labels, only the spread is used, along unscaled
-    axes; without labels its interval is that of the spread.
+    (`correction_terms`). Adding the search for the best accuracy on labeled images did not lower the error. With a pool
+    of other kinds instead of own labels, with one labeled class or without labels, only the spread is used, along
+    unscaled axes; without labels its interval is that of the spread.
 
     The interval is the error on simulated problems of known K, as a factor: it grows with fewer labeled classes L, with
     fewer of the n images per category, and with the disagreement d = |log K(spread) - log K(mixture)|.
 
         log K +- error * (1 + few classes / L + few images * K / n + disagreement * d)
 
-    The curve is that of the spread; estimates_ is K by each part, labeling_ what the correction was computed from.
+    The curve is that of the spread; estimates_ is K by each part, correction_terms_ are those of the correction.
     """
 
     curve_axes: ClassVar[tuple[str, str]] = SpreadCounter.curve_axes
@@ -74,8 +74,8 @@ class CombinedCounter(CategoryCounter):
             self.estimates_["mixture"] = mixture.fit(counted, labels).n_categories_
             log_k += (1 - self.spread_share) * math.log(self.estimates_["mixture"] / spread.n_categories_)
             before = self._bounded(round(math.exp(log_k)))
-            self.labeling_ = Labeling.of(counted, labels, before, spread.slope_)
-            log_k += self.labeling_.correction()
+            self.correction_terms_ = correction_terms(counted, labels, before, spread.slope_)
+            log_k += sum(map(math.prod, zip(COEFFICIENTS, self.correction_terms_, strict=True)))
         return self._bounded(round(math.exp(log_k))), spread.curve_
 
     def interval(self, level: float = 0.9) -> tuple[int, int]:
@@ -96,41 +96,24 @@ class CombinedCounter(CategoryCounter):
         return min(max(k, 1 if self._has_pool else self._n_classes, 1), self._n_images)
 
 
-@dataclass(frozen=True)
-class Labeling:
-    """What the labeled images are like, from which the correction of log K is computed."""
+def correction_terms(
+    z: Float[Array, "images axes"], labels: Int[Array, " images"], n_categories: int, slope: float
+) -> tuple[float, float, float]:
+    """What `COEFFICIENTS` are multiplied by and added up for the correction of log K.
 
-    share_of_classes: float  # labeled classes as a share of K before the correction
-    per_class: float  # labeled images of a class
-    known_share: float  # share of the unlabeled images that `constrained_ward` puts into classes
-    slope: float  # of the log spread by log K
+        f / slope * (0.0187 log(labeled images of a class) + 0.0496 known share - 0.0508),   f = (0.9 - L / K) / 0.3
 
-    @staticmethod
-    def of(z: Float[Array, "images axes"], labels: Int[Array, " images"], n_categories: int, slope: float) -> Labeling:
-        """From the images and K before the correction."""
-        n_classes, n_labeled = len(np.unique(labels[labels != UNLABELED])), int((labels != UNLABELED).sum())
-        kept = evenly_spaced(len(z), min(len(z), MOST_ROWS))
-        values, known = np.unique(labels[kept], return_inverse=True)
-        known = known - int(values[0] == UNLABELED)
-        cluster = constrained_ward(z[kept], known, n_categories).labels[known == UNLABELED]
-        known_share = float(np.mean(cluster <= known.max())) if len(cluster) else 1.0
-        return Labeling(n_classes / n_categories, n_labeled / n_classes, known_share, slope)
-
-    @property
-    def fade(self) -> float:
-        """1, and less if nearly all categories are known: then new ones cannot be missed."""
-        return min(max((MOST_KNOWN - self.share_of_classes) / FADE, 0.0), 1.0)
-
-    @property
-    def terms(self) -> tuple[float, float, float]:
-        """What the three coefficients are multiplied by."""
-        per_class = min(max(self.per_class, FEWEST_PER_CLASS), MOST_PER_CLASS)
-        scale = self.fade / max(self.slope, LEAST_SLOPE)
-        return scale * math.log(per_class), scale * self.known_share, scale
-
-    def correction(self) -> float:
-        """What to add to log K: a correction of the log spread that K is read off at, divided by its slope.
-
-        clip((0.9 - L / K) / 0.3, 0, 1) * (0.0187 log(labeled images per class) + 0.0496 known share - 0.0508) / slope
-        """
-        return sum(map(math.prod, zip((IMAGES_PER_CLASS, KNOWN_SHARE, OFFSET), self.terms, strict=True)))
+    K is `n_categories` before the correction, `slope` how fast the log spread falls with log K, and the known share
+    that of the unlabeled images that `constrained_ward` puts into classes. f is clipped to [0, 1]: if nearly all
+    categories are known, new ones cannot be missed.
+    """
+    n_classes, n_labeled = len(np.unique(labels[labels != UNLABELED])), int((labels != UNLABELED).sum())
+    kept = evenly_spaced(len(z), min(len(z), MOST_ROWS))
+    values, known = np.unique(labels[kept], return_inverse=True)
+    known = known - int(values[0] == UNLABELED)
+    cluster = constrained_ward(z[kept], known, n_categories).labels[known == UNLABELED]
+    known_share = float(np.mean(cluster <= known.max())) if len(cluster) else 1.0
+    per_class = min(max(n_labeled / n_classes, FEWEST_PER_CLASS), MOST_PER_CLASS)
+    fade = min(max((MOST_KNOWN - n_classes / n_categories) / FADE, 0.0), 1.0)
+    scale = fade / max(slope, LEAST_SLOPE)
+    return scale * math.log(per_class), scale * known_share, scale

@@ -165,14 +165,13 @@ class SpreadCounter(CategoryCounter):
 
     def _estimate(self, classes: Int[Array, " classes"]) -> tuple[int, Float[Array, " images"]]:
         """K for these labeled classes, and the spread of the counted images at every K."""
+        spread = self._tree.spread()
         if not len(classes):
-            spread = self._tree.spread()
             return self._at(USUAL_WAY, spread), spread
         is_labeled = np.isin(self._labels, classes)
         labeled = self._z[is_labeled]
         among_labeled = WardTree(labeled).spread()
         level = float(among_labeled[len(classes) - 1])
-        spread = self._tree.spread()
         if not self._has_pool:
             measured = [np.minimum.accumulate(each) for each in (self._tree.spread(is_labeled), spread)]
             spread = np.sqrt(np.prod(measured, axis=0))

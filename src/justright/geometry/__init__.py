@@ -3,6 +3,7 @@
 from justright.geometry.beta import DOMAINS, beta_density, to_unit_interval
 from justright.geometry.rows import (
     ClassSums,
+    at_least_single,
     below_quantile,
     evenly_spaced,
     quantiles,
@@ -10,5 +11,5 @@ from justright.geometry.rows import (
     row_norms,
     unit_rows,
 )
-from justright.geometry.similarity import CosineQuantile, cosine_similarity, farthest_similarity, nearest_similarity
+from justright.geometry.similarity import cosine_similarity, farthest_similarity, nearest_similarity, row_quantiles
 from justright.geometry.transport import DISTANCES, distance_to_target, domain_similarity, emd, flow

@@ -8,23 +8,20 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.utils.errors import DataError
-from justright.utils.types import Array, Mask
+from justright.utils.types import Array, Features, Labels, Mask
 
 CHUNK_ROWS = 8192
 """Rows handled at once, so that memory does not grow with the number of images."""
 N_QUANTILES = 1001
 
 
-def row_chunks(
-    features: Float[Array, "images dim"], chunk_rows: int = CHUNK_ROWS
-) -> Iterator[Float[Array, "chunk dim"]]:
+def row_chunks(features: Features, chunk_rows: int = CHUNK_ROWS) -> Iterator[Float[Array, "chunk dim"]]:
     """The rows of features in order, at most `chunk_rows` at a time, in single or double precision.
 
     Half precision, as feature stores keep it, is widened one chunk at a time.
     """
-    wide = np.float64 if features.dtype == np.float64 else np.float32
     for start in range(0, len(features), chunk_rows):
-        yield features[start : start + chunk_rows].astype(wide, copy=False)
+        yield at_least_single(features[start : start + chunk_rows])
 
 
 def evenly_spaced(n_rows: int, most: int) -> Int[Array, " places"]:
@@ -32,15 +29,20 @@ def evenly_spaced(n_rows: int, most: int) -> Int[Array, " places"]:
     return np.unique(np.linspace(0, n_rows - 1, most if n_rows else 0).astype(np.int64))
 
 
-def row_norms(features: Float[Array, "images dim"]) -> Float[Array, " images"]:
+def row_norms(features: Features) -> Float[Array, " images"]:
     """The Euclidean norm of each row."""
     norms = [np.sqrt(np.einsum("id,id->i", rows, rows)) for rows in row_chunks(features)]
     return np.concatenate(norms) if norms else np.zeros(0)
 
 
-def unit_rows(features: Float[Array, "images dim"]) -> Float[Array, "images dim"]:
+def at_least_single(features: Features) -> Features:
+    """Half precision as single; single and double precision as they are."""
+    return features if features.dtype == np.float64 else features.astype(np.float32, copy=False)
+
+
+def unit_rows(features: Features) -> Features:
     """Scale each row to length 1, in at least single precision; a row of zeros stays."""
-    wide = features if features.dtype == np.float64 else features.astype(np.float32, copy=False)
+    wide = at_least_single(features)
     length = np.linalg.norm(wide, axis=1, keepdims=True)
     return wide / np.where(length > 0, length, 1)
 
@@ -74,45 +76,40 @@ class ClassSums:
         self.counts: Int[Array, " classes"] = np.zeros(0, dtype=np.int64)
         self.sums: Float[Array, "classes dim"] = np.zeros((0, 0))
 
-    def update(self, features: Float[Array, "images dim"], labels: Int[Array, " images"]) -> ClassSums:
+    def update(self, features: Features, labels: Labels) -> ClassSums:
         """Add a batch of images."""
-        classes, counts = np.unique(labels, return_counts=True)
-        sums = np.zeros((len(classes), features.shape[1]))
-        by_class = np.split(np.argsort(labels, kind="stable"), np.cumsum(counts)[:-1])
+        batch = ClassSums()
+        batch.classes, batch.counts = np.unique(labels, return_counts=True)
+        batch.sums = np.zeros((len(batch.classes), features.shape[1]))
+        by_class = np.split(np.argsort(labels, kind="stable"), np.cumsum(batch.counts)[:-1])
         # Class by class, a few rows at a time in double precision: fifty times faster than np.add.at.
         for k, members in enumerate(by_class):
             for start in range(0, len(members), CHUNK_ROWS):
                 rows = features[members[start : start + CHUNK_ROWS]]
-                sums[k] += rows.astype(np.float64).sum(axis=0)
-        return self._add(classes, sums, counts)
+                batch.sums[k] += rows.astype(np.float64).sum(axis=0)
+        return self.merge(batch)
 
     def merge(self, other: ClassSums) -> ClassSums:
         """Add the images of another accumulator."""
-        return self._add(other.classes, other.sums, other.counts)
+        parts = [part for part in (self, other) if len(part.classes)]
+        if not parts:
+            return self
+        dim = parts[0].sums.shape[1]
+        if parts[-1].sums.shape[1] != dim:
+            raise DataError(
+                f"features of {other.sums.shape[1]} dimensions after features of {dim}",
+                expected="one dimension throughout",
+                advice="extract all features with the same backbone",
+            )
+        classes = np.union1d(self.classes, other.classes)
+        sums, counts = np.zeros((len(classes), dim)), np.zeros(len(classes), dtype=np.int64)
+        for part in parts:
+            place = np.searchsorted(classes, part.classes)
+            sums[place] += part.sums
+            counts[place] += part.counts
+        self.classes, self.sums, self.counts = classes, sums, counts
+        return self
 
     def centroids(self) -> Float[Array, "classes dim"]:
         """The mean feature of each class or cluster, aligned with `classes`."""
         return self.sums / self.counts[:, None]
-
-    def _add(
-        self, classes: Int[Array, " more"], sums: Float[Array, "more dim"], counts: Int[Array, " more"]
-    ) -> ClassSums:
-        if len(classes) == 0:
-            return self
-        if len(self.classes) and self.sums.shape[1] != sums.shape[1]:
-            raise DataError(
-                f"features of {sums.shape[1]} dimensions after features of {self.sums.shape[1]}",
-                expected="one dimension throughout",
-                advice="extract all features with the same backbone",
-            )
-        every = np.union1d(self.classes, classes)
-        if len(every) > len(self.classes):
-            old = np.searchsorted(every, self.classes)
-            grown_sums, grown_counts = np.zeros((len(every), sums.shape[1])), np.zeros(len(every), dtype=np.int64)
-            if len(old):
-                grown_sums[old], grown_counts[old] = self.sums, self.counts
-            self.classes, self.sums, self.counts = every, grown_sums, grown_counts
-        where = np.searchsorted(self.classes, classes)
-        self.sums[where] += sums
-        self.counts[where] += counts
-        return self

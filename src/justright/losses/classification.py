@@ -106,9 +106,9 @@ class SimGCDObjective(nn.Module):
     Terms: those of the representation, `classification`, `distillation` (the entropy term in it), `mean_entropy`.
     """
 
-    def __init__(self, settings: SimGCDSettings | None = None):
+    def __init__(self, settings: SimGCDSettings = SimGCDSettings()):
         super().__init__()
-        self.settings = settings = settings or SimGCDSettings()
+        self.settings = settings
         self.representation = ContrastiveObjective(settings)
         self.classification = WeightedCrossEntropy(settings.temperature_student)
         self.distillation = DistillationLoss(settings.temperature_student, settings.entropy_scale)

@@ -115,9 +115,9 @@ class ContrastiveObjective(nn.Module):
     Terms: `self_contrastive`, `sup_contrastive`.
     """
 
-    def __init__(self, settings: ContrastiveSettings | None = None):
+    def __init__(self, settings: ContrastiveSettings = ContrastiveSettings()):
         super().__init__()
-        self.settings = settings = settings or ContrastiveSettings()
+        self.settings = settings
         self.self_contrastive = SelfContrastiveLoss(settings.temperature_unsup)
         self.sup_contrastive = WeightedSupConLoss(settings.temperature_sup)
 

@@ -37,9 +37,9 @@ class MeanShiftLoss(nn.Module):
     |u| has a gradient. The pair itself is not below the logarithm, so the loss can be negative.
     """
 
-    def __init__(self, settings: CMSSettings | None = None):
+    def __init__(self, settings: CMSSettings = CMSSettings()):
         super().__init__()
-        self.settings = settings or CMSSettings()
+        self.settings = settings
 
     def forward(self, projections: Projections, memory: Memory) -> Scalar:
         """The mean over both views of all images; weights do not act on it."""
@@ -74,9 +74,9 @@ class CMSObjective(nn.Module):
     Terms: `mean_shift`, `sup_contrastive`.
     """
 
-    def __init__(self, settings: CMSSettings | None = None):
+    def __init__(self, settings: CMSSettings = CMSSettings()):
         super().__init__()
-        self.settings = settings = settings or CMSSettings()
+        self.settings = settings
         self.mean_shift = MeanShiftLoss(settings)
         self.sup_contrastive = WeightedSupConLoss(settings.temperature_sup)
 

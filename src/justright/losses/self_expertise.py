@@ -87,9 +87,9 @@ class SmoothedContrastiveLoss(nn.Module):
     is i' alone. Weights do not act on it.
     """
 
-    def __init__(self, settings: SelExSettings | None = None):
+    def __init__(self, settings: SelExSettings = SelExSettings()):
         super().__init__()
-        self.settings = settings or SelExSettings()
+        self.settings = settings
 
     def forward(self, projections: Projections, apart: Apart) -> Scalar:
         """The mean over both views of all images."""
@@ -135,9 +135,9 @@ class SelExObjective(nn.Module):
     Terms: `smoothed_contrastive`, `sup_contrastive`, `hierarchy`.
     """
 
-    def __init__(self, settings: SelExSettings | None = None):
+    def __init__(self, settings: SelExSettings = SelExSettings()):
         super().__init__()
-        self.settings = settings = settings or SelExSettings()
+        self.settings = settings
         self.smoothed_contrastive = SmoothedContrastiveLoss(settings)
         self.sup_contrastive = DistanceSupConLoss(settings.temperature_sup)
         self.hierarchy = HierarchyLoss(settings.temperature_sup)

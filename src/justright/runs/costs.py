@@ -197,7 +197,7 @@ class CostPlan:
         work, rates, n = self.work, self.rates, self.work.n_images
         is_k_estimated = not work.is_k_known or n <= MOST_CHECKED
         n_views = sum(n for (kind, _), n in self.stored_views().items() if kind != "plain")  # extraction has plain ones
-        n_restarts = 0 if "n_init" in self.config.without_effect() else self.config.n_init
+        n_restarts = 0 if "n_init" in self.config.without_effect else self.config.n_init
         training = 0.0
         if self.trainings:  # and then features, and k-means as a comparison
             times = [
@@ -284,9 +284,8 @@ class CostPlan:
         total = size_text(sum(each.n_missing for each in self.files()))
         advice = [f"free {size_text(max(lacking.values()))}, or set another --out or JUSTRIGHT_HOME"]
         for views in (2, "fresh") if self.trainings else ():
-            # settings that lose their effect, such as the precision of views that are not stored, would raise
-            others = {name: value for name, value in self.spec.settings.items() if name != "bank_precision"}
-            if not replace(self, spec=replace(self.spec, settings=others | {"views": views}))._lacking_bytes():
+            settings = {**self.spec.settings, "views": views}
+            if not replace(self, spec=replace(self.spec, settings=settings))._lacking_bytes():
                 advice.insert(0, f"--set views={views}")
                 break
         raise JustrightError(

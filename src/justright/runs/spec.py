@@ -97,11 +97,10 @@ def config_of(spec: RunSpec) -> Any:
             advice=did_you_mean(name, known) or f"`justright settings {spec.method}` explains them",
         )
     made = config.with_settings(spec.settings)
-    idle = made.without_effect()
     for name in flat(spec.settings):
-        if name in idle:
+        if name in made.without_effect:
             raise JustrightError(
-                f"{name} does nothing in {spec.method}: {idle[name]}",
+                f"{name} does nothing in {spec.method}: {made.without_effect[name]}",
                 expected="settings that have an effect",
                 advice="leave it out",
             )

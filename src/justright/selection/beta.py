@@ -6,28 +6,29 @@ import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial, reduce
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from justright.geometry import (
     DOMAINS,
-    CosineQuantile,
     beta_density,
+    cosine_similarity,
     farthest_similarity,
     nearest_similarity,
     row_norms,
+    row_quantiles,
     to_unit_interval,
 )
 from justright.selection.base import Selector
 from justright.selection.class_weights import ClassWeights, ImageWeights, SelectionPlot
 from justright.selection.clustered import CLUSTER_COUNT, cluster_target
-from justright.selection.shards import PoolFeatures, TargetFeatures, TargetItem, check_classes, n_rows, target_batch
+from justright.selection.shards import PoolFeatures, TargetFeatures, TargetItem, check_classes, target_batch
 from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.utils.settings import NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, Range, one_of, setting
 from justright.utils.types import Array
 
+MAX_COSINES = 64_000_000  # kept for a quantile, 256 MB in single precision
 IMAGE_BLOCK = 1024  # pool images that are compared with the whole target at once, at image level
 HIGHEST = 1e3  # where a curve in the figure is cut: a density with shapes below 1 has poles
 N_POINTS = 800  # of a curve in the figure
@@ -84,40 +85,28 @@ class BetaSelector(Selector):
     def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
         """At class level both are read once. At image level the target is read again for every 1,024 pool images."""
         self.target_similarity_ = self._target_similarity(target)
-        if self.level == "image":
-            return self._weigh_images(pool, target)
-        sums = pool.sums()
-        centroids = sums.centroids()  # Eq. 7
-        if (is_zero := row_norms(centroids) == 0).any():
-            raise DegenerateError(
-                f"the features of class {sums.classes[is_zero][0]} cancel out: their mean is zero",
-                expected="a centroid with a direction",
-                advice="look at the images of this class, or level='image'",
-            )
-        self.class_count_ = sums.counts
-        similarity = self.class_similarity_ = similarity_to_target(centroids, target, self.reduction)  # Eq. 12
-        return self._decision(sums.classes, self._final(similarity, sums.counts), similarity, None)
-
-    def _weigh_images(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
-        target.require_repeatable("level='image' reads the target once for every block of the pool")
-        similarities: list[Float[Array, " _"]] = [np.zeros(0)]
-        labels: list[Int[Array, " _"]] = [np.zeros(0, dtype=np.int64)]
-        for features, own in pool.batches():
-            labels.append(own)
-            for start in range(0, len(features), IMAGE_BLOCK):
-                block = features[start : start + IMAGE_BLOCK]
-                similarities.append(similarity_to_target(block, target, self.reduction))
-        of_image = np.concatenate(labels)
-        classes, position, self.class_count_ = np.unique(of_image, return_inverse=True, return_counts=True)
-        check_classes(classes)
-        self.image_similarity_ = np.concatenate(similarities)
-        self.image_weight_ = self._final(self.image_similarity_, np.ones(len(position), dtype=np.int64))
-        self.class_similarity_ = np.bincount(position, self.image_similarity_) / self.class_count_
-        weight = np.bincount(position, self.image_weight_) / self.class_count_
-        images = ImageWeights(of_image, self.image_weight_, self._reasons(self.image_weight_, self.image_similarity_))
-        return self._decision(classes, weight, self.image_similarity_, images)
-
-    def _decision(self, classes: Array, weight: Array, weighed: Array, images: ImageWeights | None) -> ClassWeights:
+        images = None
+        if self.level == "class":
+            sums = pool.sums()
+            classes, self.class_count_ = sums.classes, sums.counts
+            centroids = sums.centroids()  # Eq. 7
+            if (is_zero := row_norms(centroids) == 0).any():
+                raise DegenerateError(
+                    f"the features of class {classes[is_zero][0]} cancel out: their mean is zero",
+                    expected="a centroid with a direction",
+                    advice="look at the images of this class, or level='image'",
+                )
+            similarity = self.class_similarity_ = similarity_to_target(centroids, target, self.reduction)  # Eq. 12
+            weight = self._final(similarity, self.class_count_)
+        else:
+            labels, similarity = self._of_images(pool, target)
+            classes, position, self.class_count_ = np.unique(labels, return_inverse=True, return_counts=True)
+            check_classes(classes)
+            self.image_similarity_ = similarity
+            self.image_weight_ = self._final(similarity, np.ones(len(labels), dtype=np.int64))
+            images = ImageWeights(labels, self.image_weight_, self._reasons(self.image_weight_, similarity))
+            self.class_similarity_ = np.bincount(position, similarity) / self.class_count_
+            weight = np.bincount(position, self.image_weight_) / self.class_count_
         return ClassWeights(
             classes,
             weight,
@@ -125,19 +114,28 @@ class BetaSelector(Selector):
             columns={"similarity": self.class_similarity_},
             found={"target_similarity": self.target_similarity_} if self.domain == "target" else {},
             images=images,
-            warnings=warnings_about(self._curve().density(weighed)),
+            warnings=warnings_about(self._curve().density(similarity)),
         )
+
+    def _of_images(self, pool: PoolFeatures, target: TargetFeatures) -> tuple[Int[Array, " n"], Values]:
+        """The label of each image of the pool, and its similarity to the target."""
+        target.require_repeatable("level='image' reads the target once for every block of the pool")
+        labels, similarities = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+        for features, own in pool.batches():
+            labels.append(own)
+            for start in range(0, len(features), IMAGE_BLOCK):
+                block = features[start : start + IMAGE_BLOCK]
+                similarities.append(similarity_to_target(block, target, self.reduction))
+        return np.concatenate(labels), np.concatenate(similarities)
 
     def _target_similarity(self, target: TargetFeatures) -> float:
         """The median similarity of the target's clusters to the target, the reference of the domain "target"."""
         if self.domain != "target":
             return math.nan
         target.require_repeatable("domain='target' clusters the target first")
-        shards = [shard for _, shard in target.items()]
-        n_clusters, dim = self.n_clusters, np.shape(shards[0])[-1]
-        if n_clusters is None:
-            n_clusters = max(2, round(math.sqrt(sum(map(n_rows, shards)) / 2)))
-        _, sums = cluster_target(target, dim, n_clusters, self.seed)
+        _, first = next(target.items())
+        n_clusters = self.n_clusters or max(2, round(math.sqrt(target.n_images() / 2)))
+        _, sums = cluster_target(target, np.shape(first)[-1], n_clusters, self.seed)
         return float(np.median(similarity_to_target(sums.centroids(), target, self.reduction)))
 
     def _curve(self) -> BetaCurve:
@@ -145,7 +143,13 @@ class BetaSelector(Selector):
 
     def _final(self, similarity: Values, counts: Int[Array, " n"]) -> Values:
         """Weights after threshold or normalization, then clipped. `counts` is the number of images of each weight."""
-        weight, at_threshold = self._curve().soft_weights(similarity), ""
+        weight, at_threshold = self._curve().density(similarity), ""
+        if len(at := similarity[~np.isfinite(weight)]):
+            raise DegenerateError(
+                f"an infinite weight at similarity {at[0]:g}",
+                expected="alpha and beta of at least 1 where similarities reach the ends of [0, 1]",
+                advice="alpha >= 1 and beta >= 1, or domain='rank', which never reaches them",
+            )
         if self.threshold is not None:
             weight, at_threshold = harden(weight, self.threshold), f" at threshold {self.threshold:g}"
         if not np.any(weight > 0):
@@ -161,22 +165,30 @@ class BetaSelector(Selector):
         return weight if self.weight_range is None else np.clip(weight, *self.weight_range)
 
     def _reasons(self, weight: Values, similarity: Values) -> list[str]:
-        return weight_reasons(weight, similarity, self._curve().peak(), self.threshold is not None)
+        """The reason for the weight of each class or image."""
+        peak, reasons = self._curve().peak(), []
+        for w, s in zip(weight.tolist(), similarity.tolist(), strict=True):
+            text = f"similarity {s:.2f} weighs {w:.2f}"
+            if w == 0:
+                reasons.append(f"{'left out' if peak is None else 'too far' if s < peak else 'too near'}: {text}")
+            else:
+                reasons.append(text if self.threshold is None else f"kept: similarity {s:.2f}")
+        return reasons
 
     def plot(self, weights: ClassWeights) -> SelectionPlot:
         """Similarity against weight, on the beta curve."""
         similarity = weights.columns["similarity"]
         curve = BetaCurve(self.alpha, self.beta, self.domain, weights.found.get("target_similarity", math.nan))
         grid, density = curve.points(similarity)
-        if self.normalize != "none":
-            density = density * (weights.weight.max() / curve.density(similarity).max())
-        if self.weight_range is not None:
-            density = np.clip(density, *self.weight_range)
-        density = np.minimum(density, HIGHEST)
-        curves, level = [(grid, density)], None
+        curves, level, weight = [], None, density
         if self.threshold is not None:
-            curves.append((grid, harden(density, self.threshold)))
+            curves, weight = [(grid, np.minimum(density, HIGHEST))], harden(density, self.threshold)
             level = (self.threshold, f"threshold {self.threshold:g}")
+        if self.normalize != "none":
+            weight = weight * (weights.weight.max() / curve.density(similarity).max())
+        if self.weight_range is not None:
+            weight = np.clip(weight, *self.weight_range)
+        curves.append((grid, np.minimum(weight, HIGHEST)))
         return SelectionPlot("similarity", "weights", f"Beta({self.alpha:g}, {self.beta:g})", tuple(curves), level)
 
 
@@ -193,17 +205,6 @@ class BetaCurve:
         """The density at each similarity; infinite at a pole."""
         # A cosine is in [-1, 1], the density is defined on [0, 1]: see docs/research/decisions.md, "beta domain".
         return beta_density(to_unit_interval(similarity, self.domain, self.reference), self.alpha, self.beta)  # Eq. 11
-
-    def soft_weights(self, similarity: Values) -> Values:
-        """The density at each similarity; raises at a pole."""
-        weight = self.density(similarity)
-        if len(at := similarity[~np.isfinite(weight)]):
-            raise DegenerateError(
-                f"an infinite weight at similarity {at[0]:g}",
-                expected="alpha and beta of at least 1 where similarities reach the ends of [0, 1]",
-                advice="alpha >= 1 and beta >= 1, or domain='rank', which never reaches them",
-            )
-        return weight
 
     def peak(self) -> float | None:
         """The cosine of largest weight, if there is one and the domain does not depend on the other classes."""
@@ -241,32 +242,24 @@ def warnings_about(weight: Values) -> tuple[str, ...]:
     return (f"{text}; {advice}",) if share > TINY_SHARE else ()
 
 
-def weight_reasons(weight: Values, similarity: Values, peak: float | None, is_hard: bool) -> list[str]:
-    """The reason for the weight of each class or image."""
-    reasons = []
-    for w, s in zip(weight.tolist(), similarity.tolist(), strict=True):
-        text = f"similarity {s:.2f} weighs {w:.2f}"
-        if w > 0:
-            reasons.append(f"kept: similarity {s:.2f}" if is_hard else text)
-        else:
-            reasons.append(f"{'left out' if peak is None else 'too far' if s < peak else 'too near'}: {text}")
-    return reasons
-
-
 def similarity_to_target(centroids: Float[Array, "n dim"], target: TargetFeatures, reduction: str | float) -> Values:
-    """The cosine of each centroid to the farthest image ("min"), the nearest ("max"), or a quantile over all."""
+    """The cosine of each centroid to the farthest image ("min"), the nearest ("max"), or a quantile over all.
+
+    A quantile needs the cosines of all images at once: of a large target those of some centroids at a time.
+    """
     if reduction == "min":
         return reduce(np.minimum, target.each(partial(_of_shard, farthest_similarity, centroids)))
     if reduction == "max":
         return reduce(np.maximum, target.each(partial(_of_shard, nearest_similarity, centroids)))
     quantile = 0.5 if reduction == "median" else float(reduction)
-    parts = target.each(partial(_of_shard, partial(_cosines, quantile=quantile), centroids))
-    return reduce(CosineQuantile.merge, parts, CosineQuantile(centroids, quantile)).similarity()
+    n_at_once = max(1, MAX_COSINES // target.n_images()) if target.is_repeatable else len(centroids)
+    similarities = []
+    for start in range(0, len(centroids), n_at_once):
+        block = centroids[start : start + n_at_once]
+        cosines = np.concatenate(list(target.each(partial(_of_shard, cosine_similarity, block))), axis=1)
+        similarities.append(row_quantiles(cosines, quantile))
+    return np.clip(np.concatenate(similarities), -1.0, 1.0)
 
 
-def _of_shard(measure: Callable[..., Any], centroids: Float[Array, "n dim"], item: TargetItem) -> Any:
+def _of_shard(measure: Callable[..., Array], centroids: Float[Array, "n dim"], item: TargetItem) -> Array:
     return measure(centroids, target_batch(item, centroids.shape[1]))
-
-
-def _cosines(centroids: Float[Array, "n dim"], target: Float[Array, "target dim"], quantile: float) -> CosineQuantile:
-    return CosineQuantile(centroids, quantile).update(target)

@@ -74,7 +74,7 @@ def cluster_target(
             advice="the number if it is known, else one of justright.estimation",
         )
     target.require_repeatable("k-means reads them twice: to place its centers, then to assign every image")
-    n_images = sum(n_rows(shard) for _, shard in target.items())
+    n_images = target.n_images()
     if n_images < n_clusters:
         raise DegenerateError(
             f"{n_images} target images for {n_clusters} clusters",

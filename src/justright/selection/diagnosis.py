@@ -12,11 +12,11 @@ from justright.clustering import SemiSupKMeans
 from justright.evaluation import Counts, match_counts
 from justright.evaluation.intervals import MeanDifference, mean_difference
 from justright.geometry import unit_rows
+from justright.selection.shards import checked_features
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError
 from justright.utils.seeding import generator
 from justright.utils.types import UNLABELED, Array, Labels
-from justright.utils.validation import check_directions, check_features
 
 LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]  # features, and a label each
 OWN, EVERYTHING = "own", "none"  # the two selectors that are compared
@@ -107,7 +107,7 @@ def diagnose(
             advice="more labeled images of the target's own classes, or name a selector",
         )
     rows = np.sort(generator(seed, "diagnosis target").permutation(len(target))[:MAX_TARGET])
-    everything = np.concatenate([x, _unit(target[rows], "target")])
+    everything = np.concatenate([x, unit_rows(checked_features(target[rows], "target"))])
     scores: dict[str, list[float]] = {OWN: [], EVERYTHING: []}
     for number in track(range(n_draws), n_draws, "draws of hidden classes"):
         known = hide_classes(y, generator(seed, "hidden classes", number))
@@ -146,13 +146,7 @@ def sampled(features: Float[Array, "_ _"], labels: Labels, seed: int, what: str)
         members = np.flatnonzero(labels == label)
         rows.append(generator(seed, "diagnosis images", what, int(label)).permutation(members)[:MAX_PER_CLASS])
     kept = np.sort(np.concatenate(rows))
-    return _unit(features[kept], what), labels[kept]
-
-
-def _unit(features: Float[Array, "images dim"], what: str) -> Float[Array, "images dim"]:
-    features = check_features(features, what, min_images=0)
-    check_directions(features, what)
-    return unit_rows(features)
+    return unit_rows(checked_features(features[kept], what)), labels[kept]
 
 
 def discriminant_features(

@@ -75,9 +75,18 @@ class TargetFeatures:
         """The shards, one in memory at a time; `dim` is that of the pool."""
         return map(partial(target_batch, dim=dim, normalize=normalize), self.items())
 
+    def n_images(self) -> int:
+        """Number of images; shards of a generator are used up by this."""
+        return sum(n_rows(shard) for _, shard in self.items())
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the shards can be read several times; those of a generator cannot."""
+        return iter(self.shards) is not self.shards
+
     def require_repeatable(self, why: str) -> None:
-        """Raise if the shards come from a generator, which can be read only once."""
-        if iter(self.shards) is self.shards:
+        """Raise if the shards can be read only once."""
+        if not self.is_repeatable:
             raise DataError(
                 f"target shards that can be read only once, while {why}",
                 expected="a list, or an object that starts anew each time it is iterated",
@@ -88,7 +97,7 @@ def target_batch(item: TargetItem, dim: int, normalize: bool = False) -> Float[A
     """One shard of the target, validated against the dimensions of the pool; rows of length 1 if `normalize`."""
     number, features = item
     what = f"target shard {number}"
-    array = _checked(features, what)
+    array = checked_features(features, what)
     if array.shape[1] != dim:
         raise DataError(
             f"{what}: {array.shape[1]} dimensions, while the pool has {dim}",
@@ -114,7 +123,7 @@ def n_rows(shard: ArrayLike) -> int:
 def _pool_batch(item: PoolItem) -> tuple[Float[Array, "images dim"], Int[Array, " images"]]:
     number, (features, labels) = item
     what = f"pool shard {number}"
-    array = _checked(features, what)
+    array = checked_features(features, what)
     return array, check_labels(labels, len(array), f"{what}: labels")
 
 
@@ -123,7 +132,8 @@ def _class_sums(item: PoolItem, normalize: bool) -> ClassSums:
     return ClassSums().update(unit_rows(features) if normalize else features, labels)
 
 
-def _checked(features: ArrayLike, what: str) -> Float[Array, "images dim"]:
+def checked_features(features: ArrayLike, what: str) -> Float[Array, "images dim"]:
+    """Features, images x dim, without rows of zeros, which have no cosine."""
     array: Array = check_features(features, what, min_images=0)
     check_directions(array, what)
     return array
