@@ -46,13 +46,6 @@ class Edit:
     before: Any
     after: Any
 
-    def apply(self, table: dict[Any, Any]) -> None:
-        """Apply this edit to a table: its own or a copy."""
-        if self.after is None:
-            table.pop(self.key, None)
-        else:
-            table[self.key] = self.after
-
 
 @dataclass(frozen=True, eq=False)
 class Change:
@@ -78,16 +71,11 @@ class Change:
         """Apply this change to the groups of the images and to the tables."""
         for moved in self.moved:
             group[moved.rows] = moved.after
-        for edit in self.edits:
-            edit.apply(edit.table)
-
-    def edited(self, table: dict[Any, Any]) -> dict[Any, Any]:
-        """Return a copy of a table of the state with this change applied."""
-        copy = dict(table)
-        for edit in self.edits:
-            if edit.table is table:
-                edit.apply(copy)
-        return copy
+        for each in self.edits:
+            if each.after is None:
+                each.table.pop(each.key, None)
+            else:
+                each.table[each.key] = each.after
 
     @property
     def groups(self) -> set[int]:
@@ -206,10 +194,11 @@ class ReviewState:
 
     def without_label(self, change: Change) -> set[int]:
         """Clusters that this change would leave with images or verdicts but without a label."""
-        group = self.group.copy()
-        Change(change.moved).apply(group)
-        judged = {cluster for cluster, opinions in self.opinions.items() if change.edited(opinions)}
-        return (set(np.unique(group).tolist()) | judged) - change.edited(self.labels).keys() - {REJECTED}
+        change.apply(self.group)
+        judged = {cluster for cluster, opinions in self.opinions.items() if opinions}
+        unlabeled = (set(np.unique(self.group).tolist()) | judged) - self.labels.keys() - {REJECTED}
+        change.reversed().apply(self.group)
+        return unlabeled
 
     def changed_at(self, cluster: int) -> int:
         """Number of the last action that changed the images or the name of a cluster."""
