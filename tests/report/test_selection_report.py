@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -12,8 +11,6 @@ from justright.features.table import FeatureTable
 from justright.report import selection_report as module
 from justright.report.elements import Missing
 from justright.report.selection_report import (
-    ClassExamples,
-    draw_sheet,
     example_sheet,
     selection_page,
     write_selection_report,
@@ -65,18 +62,6 @@ def test_equal_weights_have_no_smallest_ones(result):
 def test_store_without_image_paths_raises(weighed):
     with pytest.raises(JustrightError, match="has no paths of its images"):
         example_sheet(weighed("none", UniformSelector()), seed=0)
-
-
-def test_sheet_has_every_name_and_image():
-    most = tuple(ClassExamples(f"<{n}> & co", "near", ("data:,a", "data:,b")) for n in range(3))
-    root = ET.fromstring(draw_sheet({"Largest weights": most, "Smallest weights": most[:1]}))
-    texts = [each.text for each in root.iter(f"{SVG}text")]
-    assert texts[:2] == ["Largest weights", "<0> & co  ·  near"]
-    assert texts[4:] == ["Smallest weights", "<0> & co  ·  near"]
-    assert len(list(root.iter(f"{SVG}image"))) == 8
-    heights = [float(each.get("y")) for each in root.iter(f"{SVG}text")]
-    assert heights == sorted(heights)
-    assert heights[-1] + 88 < float(root.get("height"))
 
 
 @pytest.fixture

@@ -186,11 +186,6 @@ def example_sheet(result: Selection, seed: int) -> ExampleSheet:
     }
 
 
-def draw_sheet(sheet: ExampleSheet) -> str:
-    """Render the sheet as an SVG document."""
-    return render("examples.svg", sheet=sheet, pixels=PIXELS, ink=INK, paper=PAPER)
-
-
 def _images(table: FeatureTable) -> ImageSet:
     """The images behind a feature store: its index lists them as `open_images` reads it."""
     if table.path is None or "source" not in table.index.column_names:
@@ -249,19 +244,17 @@ def write_selection_report(
     page: Path | None = None,
     seed: int = 0,
 ) -> tuple[list[Path], str]:
-    """Write `weights.svg` or `ranked.svg` and `examples.svg` into a directory, and all of it as one page.
+    """Write `weights.svg` or `ranked.svg` into a directory, and a page that also shows images.
 
-    Returns the files written, and why there are no example images, if so.
+    Returns the files written, and why the page has no images, if so.
     """
     drawn = {name: to_svg(figure) for name, figure in draw_selection(result).items()}
-    sheet = attempt(lambda: example_sheet(result, seed), "")
-    documents: dict[Path, str] = {}
-    if figures is not None:
-        documents |= {figures / f"{name}.svg": svg for name, svg in drawn.items()}
-        if not isinstance(sheet, Missing):
-            documents[figures / "examples.svg"] = draw_sheet(sheet)
+    documents = {} if figures is None else {figures / f"{name}.svg": svg for name, svg in drawn.items()}
+    problem = ""
     if page is not None:
+        sheet = attempt(lambda: example_sheet(result, seed), "")
+        problem = sheet.reason if isinstance(sheet, Missing) else ""
         documents[page] = selection_page(result, settings, drawn, sheet, diagnosis)
     for path, text in documents.items():
         write_text(path, text)
-    return list(documents), sheet.reason if isinstance(sheet, Missing) else ""
+    return list(documents), problem

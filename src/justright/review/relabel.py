@@ -17,8 +17,9 @@ from justright.data.columns import nfc
 from justright.discovery.predictions import CategoryKind
 from justright.review.actions import Action, ClusterOrRejected, GivenName, Row, Strict
 from justright.review.state import REJECTED, Change, ConflictError, Edit, Label, Moved, Opinion, ReviewState, edit
-from justright.review.wording import N_LISTED, images_text, listed
+from justright.review.wording import N_LISTED, listed
 from justright.utils.errors import DataError
+from justright.utils.wording import count_text
 
 if TYPE_CHECKING:
     from justright.review.open_review import OpenReview
@@ -84,7 +85,7 @@ class Relabel(Action, do="relabel", from_page=False):
 
     def describe(self, state: ReviewState) -> str:
         names = [each.name for each in self.placed if each.name is not None]
-        changes = [f"{images_text(self.n_moved)} moved"] if self.n_moved else []
+        changes = [f"{count_text(self.n_moved, 'image')} moved"] if self.n_moved else []
         if names:
             changes.append(f"named {', '.join(names[:N_LISTED])}{' and others' if len(names) > N_LISTED else ''}")
         return f"imported {self.source}: {'; '.join(changes)}"
@@ -190,7 +191,7 @@ def _conflict(opened: OpenReview, conflicts: list[tuple[int, str]]) -> ConflictE
         f"{paths[row].as_py()}: {name} in the file, {state.name_of(int(state.group[row]))} in the review"
         for row, name in conflicts
     ]
-    problem = f"{images_text(len(lines))} changed both in the file and in the review since it was exported"
+    problem = f"{count_text(len(lines), 'image')} changed both in the file and in the review since it was exported"
     return ConflictError(
         f"{problem}:\n{listed(lines)}",
         expected="changes of an image on one side only",
