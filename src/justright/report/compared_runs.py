@@ -278,8 +278,9 @@ class Agreement:
 
     def _differences(self) -> Values:
         """Images that the first runs do not all put into matching categories, grouped by these categories."""
-        (run, first, _), *others = self._readable[:MOST_SHOWN]
-        pairs = [pair for pair in self.pairs if pair.names[0] == run.name][: len(others)]
+        name = self.pairs[0].names[0]  # of the first run that shares images with others
+        run, first = next((run, predictions) for run, predictions, _ in self._readable if run.name == name)
+        pairs = [pair for pair in self.pairs if pair.names[0] == name][: MOST_SHOWN - 1]
         # of every image of the first run: its category in each run, and whether one does not match
         category = np.full((len(pairs) + 1, len(first)), NO_MATCH)
         category[0] = first.cluster
@@ -305,7 +306,7 @@ class Agreement:
             cells.append((len(members), *map(Name, names)))
         images = PageImages(attempt(lambda: SmallImages(run.run.target), "the images cannot be listed"), BUDGET)
         table_rows = [(sheet, *row) for sheet, row in zip(images.sheets(orders), cells, strict=True)]
-        shown = ["examples", "images", *(f"in {name}" for name in (run.name, *(pair.names[1] for pair in pairs)))]
+        shown = ["examples", "images", f"in {name}", *(f"in {pair.names[1]}" for pair in pairs)]
         return {
             "differences": Table(shown, table_rows[:MOST_OPEN]),
             "more_differences": Table(shown, table_rows[MOST_OPEN:]),
