@@ -30,6 +30,7 @@ from justright.utils.fingerprint import differences
 from justright.utils.hashing import hash_value, signed, verified
 from justright.utils.settings import flat
 from justright.utils.types import UNLABELED, Labels
+from justright.utils.wording import count_text
 
 RESULTS = "results.jsonl"
 EXAMPLE = 1000, 50  # images and categories
@@ -166,7 +167,7 @@ def remarks(suite: Suite, lines: list[Line]) -> list[str]:
     if changes:
         names = sorted({f"{name} was {was!r}, is {now!r}" for change in changes for name, (was, now) in change.items()})
         warnings.append(
-            f"{len(changes):,} lines were made with other defaults ({'; '.join(names)}): run the suite again."
+            f"Made with other defaults: {count_text(len(changes), 'line')} ({'; '.join(names)}). Run the suite again."
         )
     for problem in dict.fromkeys(line["problem"] for line in lines):
         if len({line["images"] for line in lines if line["problem"] == problem and "images" in line}) > 1:

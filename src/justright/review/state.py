@@ -178,8 +178,10 @@ class ReviewState:
 
     def name_of(self, cluster: int | None) -> str:
         """The name of a cluster for a sentence, even if it no longer exists; None is a new one."""
-        if cluster is None or cluster == REJECTED:
-            return "a new cluster" if cluster is None else "the rejected images"
+        if cluster is None:
+            return "a new cluster"
+        if cluster == REJECTED:
+            return "the rejected images"
         return self.labels[cluster].name if cluster in self.labels else f"cluster-{cluster}"
 
     def new_group(self, number: int) -> Edit:
@@ -209,15 +211,21 @@ class ReviewState:
         verdicts = {opinion.verdict for opinion in self.opinions.get(cluster, {}).values()}
         if not verdicts:
             return "open"
-        return "disputed" if len(verdicts) > 1 else "kept" if verdicts == {"keep"} else "rejected"
+        if len(verdicts) > 1:
+            return "disputed"
+        return "kept" if "keep" in verdicts else "rejected"
 
     def check_fresh(self, action: Action, base: int) -> None:
         """Raise ConflictError if a cluster of the action changed after `base`, the last action the reviewer saw."""
-        fields, named_at = dict(action), self._name_changed.__getitem__
-        # listed images are checked one by one, so other images of the cluster may change
-        changed_at = {"cluster": named_at if "rows" in fields else self.changed_at, "into": named_at, "to": named_at}
-        given = {name: fields[name] for name in changed_at if fields.get(name) is not None}
-        if stale := {cluster for name, cluster in given.items() if changed_at[name](cluster) > base}:
+        fields, stale = dict(action), set()
+        for name in ("cluster", "into", "to"):
+            cluster = fields.get(name)
+            # listed images are checked one by one, so other images of the cluster may change
+            is_whole = name == "cluster" and "rows" not in fields
+            changed_at = self.changed_at if is_whole else self._name_changed.__getitem__
+            if cluster is not None and changed_at(cluster) > base:
+                stale.add(cluster)
+        if stale:
             names = ", ".join(map(self.name_of, sorted(stale)))
             raise ConflictError(f"{names} changed since you saw it", advice="look at it again, then decide")
 
