@@ -74,14 +74,12 @@ class ComparedRun:
     def key(self, ignoring_selection: bool = False) -> str:
         """Equal for runs that differ only in the seed; with `ignoring_selection`, for runs that can be compared."""
         derived = DERIVED if self.settings.get("k_source") == "given" else (*DERIVED, "n_target")
-        ignored = {*derived, *(OF_SELECTION if ignoring_selection else ())}
-        compared = {
-            name: value
-            for name, value in self.settings.items()
-            if name not in ignored
-            and name.rpartition(".")[2] != "seed"
-            and not (ignoring_selection and "select" in name)
-        }
+        compared = {}
+        for name, value in self.settings.items():
+            is_seed = name.rpartition(".")[2] == "seed"
+            is_of_selection = name in OF_SELECTION or "select" in name
+            if not (name in derived or is_seed or (ignoring_selection and is_of_selection)):
+                compared[name] = value
         return json.dumps(compared, sort_keys=True, default=str)
 
 
@@ -154,19 +152,21 @@ def change(group: SeedGroup, baseline: SeedGroup, images: str) -> ScoreChange | 
     Both sides share the images, so the second term is conservative. The quantile is Student's, with degrees of freedom
     by Satterthwaite: s is uncertain with few seeds.
     """
-    sides = [(side.values(images), side.image_variance(images)) for side in (group, baseline)]
-    if not all(values for values, _ in sides):
+    own, base = group.values(images), baseline.values(images)
+    if not own or not base:
         return None
-    means = [float(np.mean(values)) for values, _ in sides]
-    by_seed = [spread(values) ** 2 / len(values) if len(values) > 1 else 0.0 for values, _ in sides]
-    variance = sum(by_seed) + sum(by_images for _, by_images in sides)
-    squares = sum(v**2 / (len(values) - 1) for v, (values, _) in zip(by_seed, sides, strict=True) if len(values) > 1)
-    tail = (1 + LEVEL) / 2
+    by_images = group.image_variance(images) + baseline.image_variance(images)
+    by_seeds = squares = 0.0
+    for values in (own, base):
+        if len(values) > 1:
+            of_mean = spread(values) ** 2 / len(values)
+            by_seeds += of_mean
+            squares += of_mean**2 / (len(values) - 1)
+    variance, tail = by_seeds + by_images, (1 + LEVEL) / 2
     quantile = float(stdtrit(variance**2 / squares, tail)) if squares > 0 else float(ndtri(tail))
     half = quantile * math.sqrt(variance)
-    points = means[0] - means[1]
-    n_seeds, n_baseline = (len(values) for values, _ in sides)
-    return ScoreChange(images, 100 * points, 100 * (points - half), 100 * (points + half), n_seeds, n_baseline)
+    points = float(np.mean(own)) - float(np.mean(base))
+    return ScoreChange(images, 100 * points, 100 * (points - half), 100 * (points + half), len(own), len(base))
 
 
 @dataclass(frozen=True, eq=False)

@@ -224,13 +224,13 @@ def class_cards(run: RunFolder, saved: Selection, page_images: PageImages) -> Va
     measures = {name: title for name, title in MEASURES.items() if name in saved.classes.column_names}
     labels = saved.images["label"].to_numpy()
     by_label = np.argsort(labels, kind="stable")
-    starts = np.searchsorted(labels[by_label], [row["label"] for row in shown]).tolist()
-    images = [by_label[start : start + row["n_images"]] for start, row in zip(starts, shown, strict=True)]
-    alts = [f"images of {short(row['class_name'], LONGEST_ALT)}" for row in shown]
-    plans = [
-        [SheetOrder(rows[evenly_spaced(len(rows), n)], size, n, alt) for rows, alt in zip(images, alts, strict=True)]
-        for n, size in SIZES
-    ]
+    plans: list[list[SheetOrder]] = [[] for _ in SIZES]
+    for row in shown:
+        start = int(np.searchsorted(labels, row["label"], sorter=by_label))
+        images = by_label[start : start + row["n_images"]]
+        alt = f"images of {short(row['class_name'], LONGEST_ALT)}"
+        for plan, (n, size) in zip(plans, SIZES, strict=True):
+            plan.append(SheetOrder(images[evenly_spaced(len(images), n)], size, n, alt))
     pictures = page_images.sheets(page_images.first_that_fits(plans), "thumbnails of classes")
     cells: list[dict[str, object]] = []
     for row, picture in zip(shown, pictures, strict=True):

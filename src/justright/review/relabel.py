@@ -7,6 +7,7 @@ the review. A label that differs from what the image had then is a correction; a
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,21 +29,6 @@ NO_CATEGORY = "no category"  # the label of images that belong to no category
 GIVEN_NAME: TypeAdapter[str] = TypeAdapter(GivenName)
 
 
-class SetLabels(Action, do="label"):
-    """Give each list of images the name beside it; the log stores the resulting `Relabel`."""
-
-    source: GivenName  # the name of the file, for the history
-    seen: int = Field(ge=0, lt=2**53)  # the last action whose result the labels are based on
-    names: list[Annotated[str, Field(max_length=1000)]]
-    rows: list[list[Row]]  # the images of each name
-
-    def resolve(self, opened: OpenReview, by: str) -> Action:
-        placed, _ = corrections(opened, self)
-        if not placed:
-            raise ConflictError("the review has all of these labels already")
-        return Relabel(source=self.source, placed=placed)
-
-
 class Placed(Strict):
     """Images and the cluster they go to, null for a new one; a name also names this cluster."""
 
@@ -52,9 +38,9 @@ class Placed(Strict):
 
 
 class Relabel(Action, do="relabel", from_page=False):
-    """Move images to clusters and name some of these; the log stores it in place of `label`."""
+    """Move images to clusters and name some of these, by the labels of a file."""
 
-    source: GivenName
+    source: GivenName  # the name of the file, for the history
     placed: Annotated[list[Placed], Field(min_length=1)]
 
     def plan(self, state: ReviewState, by: str) -> Change:
@@ -96,26 +82,28 @@ class Relabel(Action, do="relabel", from_page=False):
         return sum(len(each.rows) for each in self.placed)
 
 
-def corrections(opened: OpenReview, given: SetLabels) -> tuple[list[Placed], int]:
+def corrections(opened: OpenReview, rows_of: Mapping[str, list[int]], seen: int) -> tuple[list[Placed], int]:
     """The labels that differ from the state they are based on, and how many of them the review has already.
 
     ConflictError if people also changed the same image in the review since; DataError for an invalid name.
+
+    Parameters:
+        rows_of: the images of each label.
+        seen: the last action whose result the labels are based on.
     """
     now = opened.state
-    if given.seen > now.seq or len(given.names) != len(given.rows):
-        raise ConflictError(f"the labels are based on action {given.seen}, and the review has {now.seq}")
-    if any(row >= len(now.group) for rows in given.rows for row in rows):
-        raise ConflictError("an image does not exist")
     before = ReviewState(opened.predictions, now.known_classes)
-    for entry in now.entries[: given.seen]:
+    for entry in now.entries[:seen]:
         before.apply(entry.line)
     cluster_of = clusters_by_name(now, before, ReviewState(opened.predictions, now.known_classes))
     to_cluster: defaultdict[int, list[int]] = defaultdict(list)
     to_name: defaultdict[str, list[int]] = defaultdict(list)
     conflicts: list[tuple[int, str]] = []
     n_known = 0
-    for given_name, rows in zip(map(nfc, given.names), given.rows, strict=True):
-        name = given_name if given_name in cluster_of else _valid_name(given_name)
+    for label, rows in rows_of.items():
+        name = nfc(label)
+        if name not in cluster_of:
+            name = _valid_name(name)
         to = cluster_of.get(name)
         for row in rows:
             first, present = int(before.group[row]), int(now.group[row])

@@ -218,6 +218,8 @@ class ReviewState:
     def check_fresh(self, action: Action, base: int) -> None:
         """Raise ConflictError if a cluster of the action changed after `base`, the last action the reviewer saw."""
         fields, stale = dict(action), set()
+        if "placed" in fields and self.seq > base:  # labels of a file, which were compared with the whole review
+            raise ConflictError("the review changed meanwhile", advice="import the file again")
         for name in ("cluster", "into", "to"):
             cluster = fields.get(name)
             # listed images are checked one by one, so other images of the cluster may change

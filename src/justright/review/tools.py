@@ -13,12 +13,12 @@ import numpy as np
 from pydantic import NonNegativeInt, ValidationError
 
 from justright.data.quarantine import printable
-from justright.review.actions import MAX_NAME, Request
+from justright.review.actions import MAX_NAME
 from justright.review.export import label_table, new_folder, put_image
 from justright.review.formats import FORMATS, GivenLabel, LabelSheet, checked, format_of, read_json
 from justright.review.image_names import ImageNames
 from justright.review.open_review import OpenReview
-from justright.review.relabel import NO_CATEGORY, Relabel, SetLabels, corrections
+from justright.review.relabel import NO_CATEGORY, Relabel, corrections
 from justright.review.state import REJECTED
 from justright.review.wording import listed
 from justright.utils.context import track
@@ -119,23 +119,18 @@ def import_from(opened: OpenReview, path: Path, reviewer: str, form: str | None 
     for row, label in sorted(label_of.items()):
         rows_of[label].append(row)
     source = printable(path.resolve().name)[:MAX_NAME]
-    try:
-        seen = min(_exports(opened).get(form, 0), opened.state.seq)
-        action = SetLabels(source=source, seen=seen, names=list(rows_of), rows=list(rows_of.values()))
-    except ValidationError as error:
-        raise DataError(f"{path} has a label that cannot be a name: {error.errors()[0]['msg']}") from error
     with opened.reading() as state:
-        (placed, n_known), base = corrections(opened, action), state.seq
+        seen, base = min(_exports(opened).get(form, 0), state.seq), state.seq
+        placed, n_known = corrections(opened, rows_of, seen)
     if not placed:
         return Imported(form, len(label_of), 0, (), n_known, None)
+    action = Relabel(source=source, placed=placed)
     try:
-        request = Request(id=secrets.token_hex(16), base=base, reviewer=reviewer, action=action)
+        entry = opened.enter(action, reviewer, base, secrets.token_hex(16))
     except ValidationError as error:
         raise JustrightError(f"the reviewer {reviewer!r}: {error.errors()[0]['msg']}") from error
-    line = opened.act(request).line
-    assert isinstance(line.action, Relabel)
-    named = tuple(each.name for each in line.action.placed if each.name is not None)
-    return Imported(form, len(label_of), line.action.n_moved, named, n_known, line.seq)
+    named = tuple(each.name for each in placed if each.name is not None)
+    return Imported(form, len(label_of), action.n_moved, named, n_known, entry.line.seq)
 
 
 def _label_by_row(given: Iterable[GivenLabel], names: ImageNames, path: Path) -> dict[int, str]:
