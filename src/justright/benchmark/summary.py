@@ -58,7 +58,8 @@ def suite_table(suite: Suite, lines: Sequence[Line]) -> list[SettingRow]:
         gains = [paired(lines, setting, suite.baseline, group) for group in ("all", "new")]
         of_all, of_new = (None if setting == suite.baseline else interval(each) for each in gains)
         n_better, n_runs = sum(gain > 0 for gain in gains[0]), sum(map(len, by_problem.values()))
-        rows.append(SettingRow(setting, len(by_problem), n_runs, *means, of_all, of_new, n_better))
+        all_, old, new = means
+        rows.append(SettingRow(setting, len(by_problem), n_runs, all_, old, new, of_all, of_new, n_better))
     return rows
 
 

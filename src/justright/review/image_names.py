@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -61,8 +60,8 @@ class ImageNames:
         """
         if file.is_symlink() and (rows := self.rows_of(os.readlink(file)) or self.rows_of(os.path.realpath(file))):
             return self.names[rows[0]]
-        rows = self._rows_by_content.get(hash_bytes(read_file(file, str(file))), [])
-        for row in self._rows["file name"].get(file.name, []):
+        rows = self._rows["content"].get(hash_bytes(read_file(file, str(file))), [])
+        for row in self._rows["file name"].get(nfc(file.name), []):
             if row in rows or not self.images.readers[self.images.table["source"][row].as_py()].has_files:
                 return self.names[row]
         return self.names[rows[0]] if rows else str(file)
@@ -90,31 +89,26 @@ class ImageNames:
 
     @cached_property
     def _rows(self) -> dict[str, dict[str, list[int]]]:
-        """The images by each kind of name."""
-        keys: dict[str, Iterable[str]] = {
-            "name": map(nfc, self.names),
-            "last part": (nfc(posixpath.basename(name)) for name in self.names),
-            "stem": map(nfc, self.stems),
-            "last part of stem": (nfc(posixpath.basename(stem)) for stem in self.stems),
+        """The images by each kind of name, and by content."""
+        keys: dict[str, Iterable[str | None]] = {
+            "name": self.names,
+            "last part": map(posixpath.basename, self.names),
+            "stem": self.stems,
+            "last part of stem": map(posixpath.basename, self.stems),
             "file name": self.file_names,
+            "content": self.images.table[CONTENT].to_pylist(),
         }
-        return {kind: _rows_by(values) for kind, values in keys.items()}
-
-    @cached_property
-    def _rows_by_content(self) -> dict[str, list[int]]:
-        return _rows_by(self.images.table[CONTENT].to_pylist())
+        rows: dict[str, dict[str, list[int]]] = {}
+        for kind, values in keys.items():
+            of_kind = rows[kind] = {}
+            for row, value in enumerate(values):
+                of_kind.setdefault(nfc(value or ""), []).append(row)
+        return rows
 
     def _is_above(self, head: tuple[str, ...]) -> bool:
         """Whether a path may begin like this before the root."""
         above = () if self.root is None else tuple(nfc(part) for part in self.root.as_posix().split("/") if part)
         return head == above[len(above) - len(head) :] or head in IMAGE_FOLDERS
-
-
-def _rows_by(keys: Iterable[str]) -> dict[str, list[int]]:
-    rows: defaultdict[str, list[int]] = defaultdict(list)
-    for row, key in enumerate(keys):
-        rows[key].append(row)
-    return rows
 
 
 def _common_root(roots: set[str], files: list[str]) -> Path | None:
