@@ -31,11 +31,11 @@ MOST_CACHED = 2000  # small images cached in memory, about 50 MB
 Sheet = tuple[Picture | None, list[str]]  # with the problems of images that could not be read
 
 
-def data_uri(image: Image.Image, kind: str = "WEBP", quality: int = QUALITY) -> str:
+def data_uri(image: Image.Image) -> str:
     """Encode the image as a data URI."""
     buffer = io.BytesIO()
-    image.save(buffer, kind, quality=quality, method=EFFORT)
-    return f"data:image/{kind.lower()};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    image.save(buffer, "WEBP", quality=QUALITY, method=EFFORT)
+    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
 class SmallImages:
