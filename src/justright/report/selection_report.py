@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from justright.data.columns import COLUMNS
 from justright.data.image_set import ImageSet
 from justright.data.opening import open_images
 from justright.features.store import INDEX
@@ -156,7 +157,8 @@ def pool_images(pool: FeaturePool) -> ImageSet:
     for table in pool.tables:
         if table.path is None or "source" not in table.index.column_names:
             raise JustrightError("the feature store has no paths of its images")
-        sets.append(open_images(str(table.path / INDEX)))  # it lists images as `open_images` reads them
+        images = open_images(str(table.path / INDEX))  # it lists images as `open_images` reads them
+        sets.append(ImageSet(images.table.select(list(COLUMNS)), images.readers))
     return ImageSet.concat(sets)
 
 
