@@ -60,7 +60,7 @@ class ImageNames:
         """
         if file.is_symlink() and (rows := self.rows_of(os.readlink(file)) or self.rows_of(os.path.realpath(file))):
             return self.names[rows[0]]
-        rows = self._rows["content"].get(hash_bytes(read_file(file, str(file))), [])
+        rows = self._rows_by_content.get(hash_bytes(read_file(file, str(file))), [])
         for row in self._rows["file name"].get(nfc(file.name), []):
             if row in rows or not self.images.readers[self.images.table["source"][row].as_py()].has_files:
                 return self.names[row]
@@ -89,26 +89,30 @@ class ImageNames:
 
     @cached_property
     def _rows(self) -> dict[str, dict[str, list[int]]]:
-        """The images by each kind of name, and by content."""
-        keys: dict[str, Iterable[str | None]] = {
-            "name": self.names,
-            "last part": map(posixpath.basename, self.names),
-            "stem": self.stems,
-            "last part of stem": map(posixpath.basename, self.stems),
-            "file name": self.file_names,
-            "content": self.images.table[CONTENT].to_pylist(),
+        """The images by each kind of name."""
+        return {
+            "name": _rows_by(self.names),
+            "last part": _rows_by(map(posixpath.basename, self.names)),
+            "stem": _rows_by(self.stems),
+            "last part of stem": _rows_by(map(posixpath.basename, self.stems)),
+            "file name": _rows_by(self.file_names),
         }
-        rows: dict[str, dict[str, list[int]]] = {}
-        for kind, values in keys.items():
-            of_kind = rows[kind] = {}
-            for row, value in enumerate(values):
-                of_kind.setdefault(nfc(value or ""), []).append(row)
-        return rows
+
+    @cached_property
+    def _rows_by_content(self) -> dict[str, list[int]]:
+        return _rows_by(self.images.table[CONTENT].to_pylist())
 
     def _is_above(self, head: tuple[str, ...]) -> bool:
         """Whether a path may begin like this before the root."""
         above = () if self.root is None else tuple(nfc(part) for part in self.root.as_posix().split("/") if part)
         return head == above[len(above) - len(head) :] or head in IMAGE_FOLDERS
+
+
+def _rows_by(names: Iterable[str]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        rows.setdefault(nfc(name), []).append(row)
+    return rows
 
 
 def _common_root(roots: set[str], files: list[str]) -> Path | None:
