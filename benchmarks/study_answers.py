@@ -22,12 +22,13 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float
 from matplotlib.figure import Figure
 from scipy.stats import norm
 
@@ -35,20 +36,21 @@ from justright.data.parquet import read_parquet
 from justright.data.pool import OWN
 from justright.discovery.evidence import NAMES, expected_right, probability_right
 from justright.evaluation import Counts, evaluate, match_counts
-from justright.evaluation.calibration import calibration
 from justright.evaluation.files import JudgedPredictions, classes_named
 from justright.evaluation.scores import GROUPS
 from justright.report.drawing import COLORS, INK, LINE, figure_with_axes, to_svg
 from justright.runs.frozen_check import baseline_scores, simple_results
 from justright.runs.run_folder import RunFolder
+from justright.utils.errors import DegenerateError
 from justright.utils.files import write_text
-from justright.utils.types import UNLABELED
+from justright.utils.types import UNLABELED, Array
 
 ANSWER, METHOD = "answer", "method"
 EVIDENCE, OWN_COLUMN = "evidence.parquet", "method cluster"  # the method's own assignment, beside a joint answer
 GAINS = "gains of simple methods"
 CLEAR = 2.6  # standard errors: 5 % one-sided, corrected for ten simple methods
 KINDS = ("all", "known", "discovered")
+N_BINS = 10  # of confidence
 CLOSE = {"all": 5.0, "known": 8.0, "discovered": 8.0}  # points between mean confidence and accuracy
 
 Line = dict[str, Any]
@@ -168,6 +170,37 @@ def _percent(scores: Mapping[str, Any]) -> Line:
         return {name: None if values.get(name) is None else round(100 * values[name], 1) for name in GROUPS}
 
     return rounded(scores) | {"names": rounded(scores["names"]) if scores["names"] else None}
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Confidences compared with what is right; shares between 0 and 1."""
+
+    n_images: int
+    accuracy: float
+    confidence: float  # its mean
+    error: float  # expected calibration error
+    auc: float  # area under the curve; NaN where all images are right, or none is
+    bins: tuple[tuple[int, float, float], ...]  # images, mean confidence and accuracy, from the lowest confidence on
+
+
+def calibration(confidence: Float[Array, " images"], is_right: Bool[Array, " images"]) -> Calibration:
+    """Compare confidences c with what is right, over bins B of equally many images in the order of confidence.
+
+    error = sum_B |B| / N |mean_B(c) - mean_B(right)|
+    auc   = P(c_i > c_j) + 1/2 P(c_i = c_j)     over all pairs of a right image i and a wrong image j
+    """
+    from sklearn.metrics import roc_auc_score  # slow to import
+
+    if not len(confidence):
+        raise DegenerateError("no confidences to compare", expected="at least one image")
+    c = confidence.astype(np.float64)
+    parts = [part for part in np.array_split(np.argsort(c, kind="stable"), N_BINS) if len(part)]
+    bins = tuple((len(part), float(c[part].mean()), float(is_right[part].mean())) for part in parts)
+    accuracy = float(is_right.mean())
+    auc = float(roc_auc_score(is_right, c)) if 0 < accuracy < 1 else np.nan
+    error = sum(size * abs(mean - right) for size, mean, right in bins) / len(c)
+    return Calibration(len(c), accuracy, float(c.mean()), error, auc, bins)
 
 
 def _calibration(confidence: np.ndarray, is_right: np.ndarray) -> Line:

@@ -24,13 +24,12 @@ import numpy as np
 from confidence_problems import split_rows
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
-from study_answers import right
+from study_answers import calibration, right
 
 from justright import CombinedCounter, SemiSupKMeans
 from justright.data.parquet import read_parquet
 from justright.discovery.evidence import COEFFICIENTS, INTERCEPT, NAMES
 from justright.discovery.joint import Inputs, joint_answer
-from justright.evaluation.calibration import calibration
 from justright.geometry import unit_rows
 from justright.runs.counting import with_margin
 from justright.runs.run_folder import RunFolder

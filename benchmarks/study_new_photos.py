@@ -17,13 +17,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from scipy.stats import rankdata
+from study_answers import calibration
 
 from justright.data import ImageSet, open_images
 from justright.discovery.evidence import probability_right
 from justright.discovery.methods import METHODS
 from justright.discovery.model_files import about_model
 from justright.evaluation import Counts, match_counts
-from justright.evaluation.calibration import calibration
 from justright.evaluation.files import classes_named
 from justright.features.backbone import load_backbone
 from justright.features.extract import extract

@@ -14,10 +14,10 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from study_answers import calibration
 
 from justright.discovery.predictions import Predictions, consensus
 from justright.evaluation import Counts, match_counts
-from justright.evaluation.calibration import calibration
 from justright.evaluation.files import read_judged
 from justright.runs.run_folder import RunFolder
 

@@ -74,7 +74,7 @@ def test_line_with_a_changed_default_is_shown_with_a_remark(suite, data, tmp_pat
     assert len(suite_results(suite, tmp_path)) == 5
     assert sum(map(bool, default_changes(suite, suite_results(suite, tmp_path)))) == 1
     (message,) = remarks(suite, suite_results(suite, tmp_path))
-    assert message.startswith("1 lines were made with other defaults (config.max_iter was 50, is 100)")
+    assert message.startswith("Made with other defaults: 1 line (config.max_iter was 50, is 100)")
 
 
 def test_changed_rule_for_the_length_of_training_is_detected(monkeypatch):

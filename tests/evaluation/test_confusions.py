@@ -35,20 +35,16 @@ def test_each_kind_of_error(image, kind):
     errors = broken_down(image, image)
     assert errors.by_kind() == {k: 2 * (k == kind) for k in errors.by_kind()}
     assert errors.n_images.sum() - errors.n_right.sum() == 2
-    assert errors.n_unmatched == (2 if image[1] == 9 else 0)
 
 
 def test_a_class_in_two_clusters_is_split():
     errors = broken_down(*[(3, 9)] * 4)
     assert errors.by_cause() == {"split": 4, "merged": 0, "stray": 0}
-    assert errors.n_pieces.tolist() == [0, 0, 0, 1]
-    assert not errors.is_merged.any()
 
 
 def test_a_class_inside_the_cluster_of_another_is_merged():
     errors = broken_down(*[(5, 1)] * 4)
     assert errors.by_cause() == {"split": 0, "merged": 4, "stray": 0}
-    assert dict(zip(errors.classes.tolist(), errors.is_merged.tolist(), strict=True))[5]
     assert errors.cluster.tolist() == [0, 1, 2, 3, UNLABELED]
     assert errors.by_kind()["new_as_old"] == 4
 

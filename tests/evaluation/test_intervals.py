@@ -23,8 +23,8 @@ def test_spread_is_the_sample_deviation_and_nan_for_one_value():
 
 
 def test_the_interval_is_that_of_student():
-    result = mean_difference(VALUES, 0.9)
-    low, high = stats.t.interval(0.9, 3, loc=VALUES.mean(), scale=stats.sem(VALUES))
+    result = mean_difference(VALUES)
+    low, high = stats.t.interval(0.95, 3, loc=VALUES.mean(), scale=stats.sem(VALUES))
     assert (result.mean, result.low, result.high) == pytest.approx((0.2, low, high))
 
 

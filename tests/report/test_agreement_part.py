@@ -124,6 +124,13 @@ def test_all_pairs_of_runs_are_compared(tmp_path):
     check(part("comparison", "agreement", values))
 
 
+def test_differences_are_shown_if_the_first_run_shares_no_image(tmp_path):
+    alone = make_run(tmp_path / "alone", per_class=6, scripts=("hebrew",))
+    values = compared(alone, made(tmp_path / "b", 0), made(tmp_path / "c", 30)).values()
+    assert values["differences"].columns == ["examples", "images", "in b", "in c"]
+    assert values["n_different"] > 0
+
+
 def test_images_are_matched_by_content_after_a_move(tmp_path):
     one, other = made(tmp_path / "one", 0, tmp_path / "photos"), made(tmp_path / "other", 0, tmp_path / "moved")
     keep = np.arange(len(other.target))[:0:-1]  # one image less, in another order

@@ -7,14 +7,14 @@ import pyarrow as pa
 import pytest
 from tests.report.html_checks import part, text_of
 
+from justright.report.class_cards import nearest_clusters, run_class_cards
 from justright.report.elements import Missing
 from justright.report.page_images import PageImages
-from justright.report.run_report import class_cards, nearest_clusters
 from justright.runs.selection import Selection
 
 
 def shown(run, saved, page_images) -> str:
-    return part("run", "class_cards", class_cards(run, saved, page_images))
+    return part("run", "class_cards", run_class_cards(run, saved, page_images))
 
 
 def test_the_nearest_cluster_agrees_with_plain_loops(finished):

@@ -79,15 +79,6 @@ def test_first_plan_within_the_budget_is_chosen(images):
         assert PageImages(images, int(budget)).first_that_fits(plans) is plans[expected]
 
 
-def test_sampled_sheets_are_not_drawn_twice(images):
-    plans = [[order(row, pixels=pixels) for row in range(1, 11)] for pixels in (48, 8)]
-    with patch.object(ImageSet, "image", autospec=True, side_effect=ImageSet.image) as image:
-        page_images = PageImages(images, 10**6)
-        shown = list(page_images.sheets(page_images.first_that_fits(plans)))
-    assert image.call_count == 10
-    assert shown == list(PageImages(images, 10**6).sheets(plans[0]))
-
-
 def test_missing_images_give_a_reason():
     page_images = PageImages(Missing("the disk is gone"), 1000)
     assert page_images.sheet(order(1)) is None

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -9,21 +8,13 @@ from tests.report.html_checks import check
 
 from justright.data import open_images
 from justright.features.table import FeatureTable
-from justright.report import selection_report as module
 from justright.report.elements import Missing
-from justright.report.selection_report import (
-    ClassExamples,
-    draw_sheet,
-    example_sheet,
-    selection_page,
-    write_selection_report,
-)
+from justright.report.page_images import PageImages
+from justright.report.selection_report import pool_images, selection_page, write_selection_report
 from justright.runs.selection import Selection, merge_tables
 from justright.selection import BetaSelector, UniformSelector, row_shards
 from justright.selection.diagnosis import Diagnosis
 from justright.utils.errors import JustrightError
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
@@ -41,42 +32,24 @@ def result(make_tree, tmp_path):
     return Selection.of("beta", selector, pool)
 
 
-def test_examples_show_largest_and_smallest_weights(result, monkeypatch):
-    monkeypatch.setattr(module, "N_CLASSES", 2)
-    monkeypatch.setattr(module, "N_IMAGES", 3)
-    sheet = example_sheet(result, seed=0)
-    weight = dict(zip(result.pool.class_names, result.weights.weight, strict=True))
-    reason = dict(zip(result.pool.class_names, result.weights.reason, strict=True))
-    ranked = sorted(weight, key=weight.get, reverse=True)
-    most, least = sheet.values()
-    assert [each.class_name for each in (*most, *least)] == [*ranked[:2], *ranked[-2:]]
-    for each in (*most, *least):
-        assert each.reason == reason[each.class_name]
-        assert len(each.images) == len(set(each.images)) == 3
-        assert all(uri.startswith("data:image/jpeg;base64,") for uri in each.images)
+def test_page_shows_images_of_every_class(result, tmp_path):
+    _, problem = write_selection_report(result, {}, page=tmp_path / "page.html")
+    checker = check((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert problem == ""
+    assert len(checker.images) == len(result.pool.origins) == 5
 
 
-def test_equal_weights_have_no_smallest_ones(result):
-    selector = UniformSelector().fit_stream(result.pool, row_shards(result.pool.tables[0].features))
-    equal = Selection.of("none", selector, result.pool)
-    assert list(example_sheet(equal, seed=0)) == ["Largest weights"]
+def test_unreadable_images_are_counted(result, tmp_path):
+    path = next(iter(pool_images(result.pool).readers.values())).root / pool_images(result.pool).paths[0]
+    path.write_bytes(b"no image")
+    _, problem = write_selection_report(result, {}, page=tmp_path / "page.html")
+    assert path.name in problem
+    assert "1 of 25 images could not be read" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_store_without_image_paths_raises(weighed):
     with pytest.raises(JustrightError, match="has no paths of its images"):
-        example_sheet(weighed("none", UniformSelector()), seed=0)
-
-
-def test_sheet_has_every_name_and_image():
-    most = tuple(ClassExamples(f"<{n}> & co", "near", ("data:,a", "data:,b")) for n in range(3))
-    root = ET.fromstring(draw_sheet({"Largest weights": most, "Smallest weights": most[:1]}))
-    texts = [each.text for each in root.iter(f"{SVG}text")]
-    assert texts[:2] == ["Largest weights", "<0> & co  ·  near"]
-    assert texts[4:] == ["Smallest weights", "<0> & co  ·  near"]
-    assert len(list(root.iter(f"{SVG}image"))) == 8
-    heights = [float(each.get("y")) for each in root.iter(f"{SVG}text")]
-    assert heights == sorted(heights)
-    assert heights[-1] + 88 < float(root.get("height"))
+        pool_images(weighed("none", UniformSelector()).pool)
 
 
 @pytest.fixture
@@ -122,7 +95,7 @@ def test_the_same_selection_gives_the_same_page(written, tmp_path):
 
 def test_page_without_images_or_diagnosis(weighed):
     result = weighed("none", UniformSelector())
-    html = selection_page(result, {}, {}, Missing("the disk is gone"))
+    html = selection_page(result, {}, {}, PageImages(Missing("the disk is gone"), 0))
     check(html)
     assert "No images: the disk is gone" in html
     assert "Does the pool help" not in html

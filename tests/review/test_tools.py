@@ -14,7 +14,7 @@ from justright.review.export import export
 from justright.review.formats import FORMATS, format_of
 from justright.review.image_names import ImageNames
 from justright.review.open_review import OpenReview
-from justright.review.relabel import NO_CATEGORY
+from justright.review.relabel import NO_CATEGORY, Placed, Relabel
 from justright.review.state import REJECTED, ConflictError
 from justright.review.tools import export_to, import_from
 from justright.runs.run_folder import RunFolder
@@ -360,6 +360,15 @@ def test_known_classes_without_images_can_be_chosen(opened, tmp_path):
     import_from(opened, tmp_path / "two.csv", "anna")
     assert opened.state.labels[0].name == known
     assert opened.state.rows_of(0).size == 1
+
+
+def test_labels_are_refused_if_the_review_changed_while_they_were_compared(opened, say):
+    row = int(opened.state.rows_of(14)[0])
+    action = Relabel(source="labels.csv", placed=[Placed(cluster=16, name=None, rows=[row])])
+    say(opened, "move", cluster=14, rows=[row], to=15)
+    with pytest.raises(ConflictError, match="changed meanwhile"):
+        opened.enter(action, "anna", base=0, request_id="a" * 16)
+    assert opened.state.group[row] == 15
 
 
 @pytest.mark.parametrize("label", ["a\u202eb", "x" * 121, "\t"])

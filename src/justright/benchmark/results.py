@@ -16,13 +16,12 @@ from filelock import FileLock
 from justright.benchmark.problems import images_fingerprint, is_in_data, problem_of
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.discovery.predictions import Category
-from justright.evaluation import Counts, break_down, match_counts
+from justright.evaluation import break_down
 from justright.evaluation.confusions import Errors
 from justright.evaluation.files import JudgedPredictions
 from justright.geometry import unit_rows
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection import Selection
 from justright.runs.spec import RunSpec, config_of
 from justright.selection import SELECTORS
 from justright.utils.errors import DataError
@@ -31,6 +30,7 @@ from justright.utils.fingerprint import differences
 from justright.utils.hashing import hash_value, signed, verified
 from justright.utils.settings import flat
 from justright.utils.types import UNLABELED, Labels
+from justright.utils.wording import count_text
 
 RESULTS = "results.jsonl"
 EXAMPLE = 1000, 50  # images and categories
@@ -54,7 +54,7 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
     n_new = int((~judged.is_old).sum())
     breakdown = break_down(judged.y_true, judged.y_pred, judged.is_old)
     errors = breakdown.by_kind()
-    line = {
+    line: Line = {
         "all": scores.all,
         "old": None if np.isnan(scores.old) else scores.old,
         "new": scores.new,
@@ -70,29 +70,21 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
         "check": about["check"],
         "n_steps": config["n_steps"] * config["n_epochs"] if config.get("n_steps") else None,
         "seconds": round(seconds, 1),
-        "hits": class_hits(judged),
+        "hits": {},  # by class: the number of images in its matched category, and of all its images
+        "mean_weight": None,
+        "measure": None,
     }
-    return line | selection_numbers(weighed) | ({"probe": probe(run.tuned, judged.y_true)} if is_probed else {})
-
-
-def selection_numbers(weighed: Selection | None) -> Line:
-    """The mean weight of an image, and the quartiles of what the selector measured, with minimum and maximum."""
-    if weighed is None or len(weighed.images) == 0:
-        return {"mean_weight": None, "measure": None}
-    name = weighed.weights.measure
-    measure = None
-    if name:
-        measure = {name: np.quantile(weighed.weights.columns[name], [0, 0.25, 0.5, 0.75, 1]).round(4).tolist()}
-    return {"mean_weight": round(float(weighed.sample_weight.mean()), 4), "measure": measure}
-
-
-def class_hits(judged: JudgedPredictions) -> dict[str, list[int]]:
-    """For each class the number of images in its matched category, and the number of all its images."""
-    is_hit = match_counts(Counts.of(judged.y_true, judged.y_pred)).to_classes(judged.y_pred) == judged.y_true
-    return {
-        str(judged.class_names[label]): [int(is_hit[judged.y_true == label].sum()), int((judged.y_true == label).sum())]
-        for label in np.unique(judged.y_true).tolist()
-    }
+    for label, *hits in np.column_stack([breakdown.classes, breakdown.n_right, breakdown.n_images]).tolist():
+        line["hits"][str(judged.class_names[label])] = hits
+    if weighed is not None and len(weighed.images):
+        line["mean_weight"] = round(float(weighed.sample_weight.mean()), 4)
+        if name := weighed.weights.measure:  # minimum, quartiles and maximum of what the selector measured
+            line["measure"] = {
+                name: np.quantile(weighed.weights.columns[name], [0, 0.25, 0.5, 0.75, 1]).round(4).tolist()
+            }
+    if is_probed:
+        line["probe"] = probe(run.tuned, judged.y_true)
+    return line
 
 
 def _in_pool_categories(categories: Sequence[Category], judged: JudgedPredictions, errors: Errors) -> int:
@@ -175,7 +167,7 @@ def remarks(suite: Suite, lines: list[Line]) -> list[str]:
     if changes:
         names = sorted({f"{name} was {was!r}, is {now!r}" for change in changes for name, (was, now) in change.items()})
         warnings.append(
-            f"{len(changes):,} lines were made with other defaults ({'; '.join(names)}): run the suite again."
+            f"Made with other defaults: {count_text(len(changes), 'line')} ({'; '.join(names)}). Run the suite again."
         )
     for problem in dict.fromkeys(line["problem"] for line in lines):
         if len({line["images"] for line in lines if line["problem"] == problem and "images" in line}) > 1:

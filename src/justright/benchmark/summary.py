@@ -51,14 +51,14 @@ def suite_table(suite: Suite, lines: Sequence[Line]) -> list[SettingRow]:
                 by_problem.setdefault(line["problem"], []).append(line)
         if not by_problem:
             continue
-        all_, old, new = (
-            _mean([mean for runs in by_problem.values() if (mean := _mean(_values(runs, group))) is not None])
-            for group in GROUPS
-        )
-        changes = [paired(lines, setting, suite.baseline, group) for group in ("all", "new")]
-        of_all, of_new = (None if setting == suite.baseline else interval(change) for change in changes)
-        n_better = sum(value > 0 for value in changes[0])
-        n_runs = sum(map(len, by_problem.values()))
+        means = []
+        for group in GROUPS:
+            of_problems = [_mean(_values(runs, group)) for runs in by_problem.values()]
+            means.append(_mean([mean for mean in of_problems if mean is not None]))
+        gains = [paired(lines, setting, suite.baseline, group) for group in ("all", "new")]
+        of_all, of_new = (None if setting == suite.baseline else interval(each) for each in gains)
+        n_better, n_runs = sum(gain > 0 for gain in gains[0]), sum(map(len, by_problem.values()))
+        all_, old, new = means
         rows.append(SettingRow(setting, len(by_problem), n_runs, all_, old, new, of_all, of_new, n_better))
     return rows
 

@@ -16,7 +16,7 @@ from justright.review.formats import FORMATS
 from justright.review.open_review import OpenReview
 from justright.review.random_checks import accuracy_in_words
 from justright.runs.run_folder import RunFolder
-from justright.utils.wording import first_names
+from justright.utils.wording import count_text, first_names
 
 if TYPE_CHECKING:
     from justright.review.security import Access
@@ -140,7 +140,6 @@ def _import(
     terminal: Terminal, opened: OpenReview, source: Path, source_form: str | None, reviewer: str | None
 ) -> None:
     from justright.review.tools import import_from
-    from justright.review.wording import images_text
 
     name = _reviewer(reviewer)
     if not name:
@@ -149,7 +148,7 @@ def _import(
     result = "nothing to correct."
     if done.action is not None:
         named = f", named: {first_names(done.named, N_NAMED)}" if done.named else ""
-        result = f"{images_text(done.n_moved)} moved{named}. This is action {done.action} of the review."
+        result = f"{count_text(done.n_moved, 'image')} moved{named}. This is action {done.action} of the review."
     value = {"imported": str(source), "from": done.format} | asdict(done)
     del value["format"]
     terminal.result(value, f"{done.n_labels:,} labels as {done.format} in {source}: {result}")

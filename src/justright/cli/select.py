@@ -133,10 +133,10 @@ def select(
     if figures or html:
         from justright.report.selection_report import write_selection_report  # matplotlib is slow to import
 
-        files, problem = write_selection_report(result, request, diagnosis, figures, html, seed)
+        files, problem = write_selection_report(result, request, diagnosis, figures, html)
         written += files
         if problem:
-            terminal.say(f"No example images: {problem}")
+            terminal.say(f"Without some images: {problem}")
     for file in written:
         terminal.say(f"Written: {file}")
     terminal.table(f"Kept by {result.name}", result.source_columns(), result.source_cells())

@@ -19,7 +19,6 @@ from justright.evaluation.intervals import clopper_pearson, exact_interval, n_mo
 from justright.evaluation.scores import LEVEL
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.types import Array
-from justright.utils.validation import check_level
 
 # A cluster's own variance is mixed with the one pooled over clusters, which counts as this many checks: two right
 # checks of two do not mean that a third check would certainly be right.
@@ -83,7 +82,6 @@ def estimate_accuracy(
     *,
     clusters: Int[Array, " images"] | None = None,
     confidence: Float[Array, " images"] | None = None,
-    level: float = LEVEL,
 ) -> CheckedAccuracy:
     """Estimate the accuracy on all images from those in `checked`, distinct rows drawn at random.
 
@@ -100,7 +98,6 @@ def estimate_accuracy(
     share of right images.
     """
     _check_sample(checked, is_right, n_images)
-    check_level(level)
     for name, given in (("clusters", clusters), ("confidence", confidence)):
         if given is not None and given.shape != (n_images,):
             raise DataError(f"{name} of shape {given.shape} for {n_images} images", expected="one entry per image")
@@ -120,29 +117,25 @@ def estimate_accuracy(
             n_fitted = 1
     accuracy = float(np.clip(offset + float(sample.weight @ sample.means(y)), 0.0, 1.0))
 
-    plain = wilson(float(is_right.mean()), n_checked, level)
+    plain = wilson(float(is_right.mean()), n_checked, LEVEL)
     if n_checked == n_images:
-        return CheckedAccuracy(accuracy, accuracy, accuracy, level, n_checked, n_images, np.inf, *plain, 0)
+        return CheckedAccuracy(accuracy, accuracy, accuracy, LEVEL, n_checked, n_images, np.inf, *plain, 0)
     if clusters is None and n_fitted == 0:
         n_effective = sample.kish_size
-        low, high = exact_interval(int(is_right.sum()), n_checked, n_images, level)
+        low, high = exact_interval(int(is_right.sum()), n_checked, n_images, LEVEL)
     else:
-        n_effective = sample.effective_size(accuracy, y, n_fitted, level) if is_enough else sample.kish_size
-        low, high = clopper_pearson(accuracy, n_effective, level)
+        n_effective = sample.effective_size(accuracy, y, n_fitted) if is_enough else sample.kish_size
+        low, high = clopper_pearson(accuracy, n_effective, LEVEL)
     n_more = 0
     if high - low > 2 * HALF_WIDTH:
         variance = accuracy * (1 - accuracy) / (n_effective * (1 / n_checked - 1 / n_images))
         expected = np.full(n_images, 0.5) if confidence is None else confidence
-        n_more = max(1, forecast_checks(expected, level, n_checked, accuracy, variance))
-    return CheckedAccuracy(accuracy, low, high, level, n_checked, n_images, n_effective, *plain, n_more)
+        n_more = max(1, forecast_checks(expected, n_checked, accuracy, variance))
+    return CheckedAccuracy(accuracy, low, high, LEVEL, n_checked, n_images, n_effective, *plain, n_more)
 
 
 def forecast_checks(
-    confidence: Float[Array, " images"],
-    level: float = LEVEL,
-    n_checked: int = 0,
-    accuracy: float = 0.0,
-    variance: float = 0.0,
+    confidence: Float[Array, " images"], n_checked: int = 0, accuracy: float = 0.0, variance: float = 0.0
 ) -> int:
     """Number of further random checks until the interval is HALF_WIDTH to either side; may be called before any check.
 
@@ -157,7 +150,7 @@ def forecast_checks(
     f, n = np.clip(confidence, *_ENDS), n_checked + _N_EXPECTED
     mean = (n_checked * accuracy + _N_EXPECTED * float(f.mean())) / n
     spread = (n_checked * variance + _N_EXPECTED * float((f * (1 - f)).mean())) / n
-    return n_more_checks(mean, spread, n_checked, len(f), level, HALF_WIDTH)
+    return n_more_checks(mean, spread, n_checked, len(f), LEVEL, HALF_WIDTH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +194,7 @@ class _Sample:
         unseen = 1 - self.n_checked / self.n_images
         return 1 / float((self.weight**2 * unseen / self.n_checked).sum())
 
-    def effective_size(self, accuracy: float, values: Float[Array, " checked"], n_fitted: int, level: float) -> float:
+    def effective_size(self, accuracy: float, values: Float[Array, " checked"], n_fitted: int) -> float:
         """The number of plain checks, with replacement, whose share of right ones has the variance of this estimate.
 
         The estimate is the weighted mean of `values`, sampled without replacement.
@@ -222,7 +215,7 @@ class _Sample:
         variance = float((self.weight**2 * unseen * within / self.n_checked).sum())
         if variance <= 0 or not 0 < accuracy < 1:
             return self.kish_size
-        tail = (1 + level) / 2
+        tail = (1 + LEVEL) / 2
         # a variance from few checks is itself uncertain: Student's quantile instead of the normal one
         return accuracy * (1 - accuracy) / variance * float(ndtri(tail) / stdtrit(freedom, tail)) ** 2
 

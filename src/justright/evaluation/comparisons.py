@@ -51,11 +51,11 @@ class ProblemDifferences:
         is_usable = error > 0  # a resample of equal values has no T
         return np.sort((drawn.mean(axis=1)[is_usable] - self.mean) / error[is_usable])
 
-    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+    def interval(self) -> tuple[float, float]:
         """The ends of the interval of the mean."""
         if self.error == 0:
             return self.mean, self.mean
-        tail = (1 - level) / 2
+        tail = (1 - LEVEL) / 2
         if self._resampled is not None:
             low, high = np.quantile(self._resampled, [tail, 1 - tail])
         else:

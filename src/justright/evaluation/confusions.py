@@ -36,9 +36,6 @@ class Errors:
     n_split: Int[Array, " classes"]
     n_merged: Int[Array, " classes"]
     n_stray: Int[Array, " classes"]
-    n_pieces: Int[Array, " classes"]  # clusters that are pieces of the class, beside the matched one
-    is_merged: Bool[Array, " classes"]  # whether more than half of the class is in the cluster of another class
-    n_unmatched: int  # number of images in clusters without a class
 
     def by_kind(self) -> dict[str, int]:
         """Total number of wrong images by true kind and predicted kind."""
@@ -60,9 +57,6 @@ class Errors:
             "n_right": int(self.n_right.sum()),
             **self.by_kind(),
             **self.by_cause(),
-            "n_unmatched": self.n_unmatched,
-            "n_pieces": int(self.n_pieces.sum()),
-            "n_merged_classes": int(self.is_merged.sum()),
         }
 
 
@@ -93,23 +87,20 @@ def break_down(y_true: Labels, y_pred: Labels, is_old: Mask) -> Errors:
     is_split = ~is_right & (2 * counts.n > in_cluster)
     is_merged = ~is_right & ~is_split & (2 * counts.n > n_images[counts.column])
 
-    def per_class(pairs: Bool[Array, " pairs"], weight: Int[Array, " pairs"]) -> Int[Array, " classes"]:
-        return sum_by(counts.column, pairs * weight)
+    def per_class(pairs: Bool[Array, " pairs"]) -> Int[Array, " classes"]:
+        return sum_by(counts.column, pairs * counts.n)
 
     return Errors(
         classes=classes,
         is_old=is_old_class,
         cluster=_clusters_of(matching, classes),
         n_images=n_images,
-        n_right=per_class(is_right, counts.n),
-        n_as_old=per_class(is_as_old, counts.n),
-        n_as_new=per_class(~is_right & ~is_as_old, counts.n),
-        n_split=per_class(is_split, counts.n),
-        n_merged=per_class(is_merged, counts.n),
-        n_stray=per_class(~is_right & ~is_split & ~is_merged, counts.n),
-        n_pieces=per_class(is_split, np.ones_like(counts.n)),
-        is_merged=per_class(is_merged, np.ones_like(counts.n)) > 0,
-        n_unmatched=int(counts.n[predicted == UNLABELED].sum()),
+        n_right=per_class(is_right),
+        n_as_old=per_class(is_as_old),
+        n_as_new=per_class(~is_right & ~is_as_old),
+        n_split=per_class(is_split),
+        n_merged=per_class(is_merged),
+        n_stray=per_class(~is_right & ~is_split & ~is_merged),
     )
 
 

@@ -31,7 +31,7 @@ class MeanDifference:
         return f"{100 * self.mean:+.1f} [{100 * self.low:+.1f}, {100 * self.high:+.1f}]"
 
 
-def mean_difference(values: Float[Array, " pairs"], level: float = LEVEL, overlap: float = 0.0) -> MeanDifference:
+def mean_difference(values: Float[Array, " pairs"], overlap: float = 0.0) -> MeanDifference:
     """Mean and Student's t interval of at least two differences.
 
     mean +- t s sqrt(1 / n + overlap)
@@ -42,7 +42,7 @@ def mean_difference(values: Float[Array, " pairs"], level: float = LEVEL, overla
     from scipy.special import stdtrit  # slow to import
 
     n, mean = len(values), float(values.mean())
-    t = float(stdtrit(n - 1, (1 + level) / 2))
+    t = float(stdtrit(n - 1, (1 + LEVEL) / 2))
     half = t * spread(values) * math.sqrt(1 / n + overlap)
     return MeanDifference(mean, mean - half, mean + half)
 

@@ -44,14 +44,12 @@ class Scores:
     def __str__(self) -> str:
         shown = [name for name in _TITLES if name in GROUPS or math.isfinite(getattr(self, name))]
         parts = [f"{_TITLES[name]} {self.percent(name)}" for name in shown]
-        parts += [f"names count {self.names_text()}"] if self.names else []
+        if self.names:
+            shares = ["-" if math.isnan(share) else f"{100 * share:.1f}" for share in self.names.values()]
+            parts.append(f"names count {' / '.join(shares)}")
         parts += [f"NMI {self.nmi:.3f}", f"ARI {self.ari:.3f}"]
         sizes = f"{self.n_images:,} images, {self.n_classes:,} classes, {self.n_clusters:,} clusters, {self.protocol}"
         return f"{' | '.join(parts)} ({sizes})"
-
-    def names_text(self) -> str:
-        """All / Old / New if names count."""
-        return " / ".join("-" if math.isnan(value) else f"{100 * value:.1f}" for value in self.names.values())
 
     def percent(self, name: str) -> str:
         """An accuracy with its interval; a dash where there is no image."""

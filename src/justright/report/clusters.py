@@ -175,10 +175,11 @@ def _cards(
 ) -> Table:
     shown = views[:MOST_ROWS]  # in the order of expected errors
     orders = page_images.first_that_fits([_orders(shown, *layout) for layout in LAYOUTS], share)
-    sheets = page_images.sheets(orders, "sheets of clusters")
-    ends = [(next(sheets), next(sheets)) for _ in shown]
+    sheets = list(page_images.sheets(orders, "sheets of clusters"))
+    n_ends = 2 * len(shown)
+    deciding = iter(sheets[n_ends:])
     rows = []
-    for view, (central, outliers) in zip(shown, ends, strict=True):
+    for view, central, outliers in zip(shown, sheets[0:n_ends:2], sheets[1:n_ends:2], strict=True):
         purity = None if view.purity is None else 100 * view.purity
         row: dict[str, object] = {"picture": central, "cluster": Name(view.category.name)}
         if review is not None:
@@ -196,7 +197,7 @@ def _cards(
         if is_calibrated:
             n = len(view.doubt.rows) if view.doubt else 0
             row["doubt"] = f"may be two kinds: see {n:,} image{'' if n == 1 else 's'}" if view.doubt else None
-            row["decided by"] = next(sheets) if view.doubt else None
+            row["decided by"] = next(deciding) if view.doubt else None
         rows.append(row | {"outliers": outliers})
     return Table.of(rows, n_more=len(views) - len(shown))
 
@@ -205,17 +206,16 @@ def _orders(
     views: Sequence[ClusterView], n_central: int, n_outlying: int, pixels: int, columns: int
 ) -> list[SheetOrder]:
     """Two sheets per cluster, central images and outliers; then, for each doubt, some images that decide it."""
-    ends = [
-        (rows, f"{what} of", view)
-        for view in views
-        for what, rows in zip(("central images", "outliers"), view.ends(n_central, n_outlying), strict=True)
-    ]
-    deciding = [(np.array(view.doubt.rows, dtype=np.int64), view) for view in views if view.doubt]
-    doubts = [(rows[evenly_spaced(len(rows), N_DECIDING)], "images that decide about", view) for rows, view in deciding]
-    return [
-        SheetOrder(rows, pixels, columns, f"{what} {short(view.category.name, LONGEST_ALT)}")
-        for rows, what, view in ends + doubts
-    ]
+    ends, doubts = [], []
+    for view in views:
+        name = short(view.category.name, LONGEST_ALT)
+        central, outliers = view.ends(n_central, n_outlying)
+        ends.append(SheetOrder(central, pixels, columns, f"central images of {name}"))
+        ends.append(SheetOrder(outliers, pixels, columns, f"outliers of {name}"))
+        if view.doubt:
+            rows = np.array(view.doubt.rows, dtype=np.int64)[evenly_spaced(len(view.doubt.rows), N_DECIDING)]
+            doubts.append(SheetOrder(rows, pixels, columns, f"images that decide about {name}"))
+    return ends + doubts
 
 
 def review_of(run: RunFolder) -> Values:

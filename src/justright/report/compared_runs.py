@@ -74,14 +74,12 @@ class ComparedRun:
     def key(self, ignoring_selection: bool = False) -> str:
         """Equal for runs that differ only in the seed; with `ignoring_selection`, for runs that can be compared."""
         derived = DERIVED if self.settings.get("k_source") == "given" else (*DERIVED, "n_target")
-        ignored = {*derived, *(OF_SELECTION if ignoring_selection else ())}
-        compared = {
-            name: value
-            for name, value in self.settings.items()
-            if name not in ignored
-            and name.rpartition(".")[2] != "seed"
-            and not (ignoring_selection and "select" in name)
-        }
+        compared = {}
+        for name, value in self.settings.items():
+            is_seed = name.rpartition(".")[2] == "seed"
+            is_of_selection = name in OF_SELECTION or "select" in name
+            if not (name in derived or is_seed or (ignoring_selection and is_of_selection)):
+                compared[name] = value
         return json.dumps(compared, sort_keys=True, default=str)
 
 
@@ -154,19 +152,21 @@ def change(group: SeedGroup, baseline: SeedGroup, images: str) -> ScoreChange | 
     Both sides share the images, so the second term is conservative. The quantile is Student's, with degrees of freedom
     by Satterthwaite: s is uncertain with few seeds.
     """
-    sides = [(side.values(images), side.image_variance(images)) for side in (group, baseline)]
-    if not all(values for values, _ in sides):
+    own, base = group.values(images), baseline.values(images)
+    if not own or not base:
         return None
-    means = [float(np.mean(values)) for values, _ in sides]
-    by_seed = [spread(values) ** 2 / len(values) if len(values) > 1 else 0.0 for values, _ in sides]
-    variance = sum(by_seed) + sum(by_images for _, by_images in sides)
-    squares = sum(v**2 / (len(values) - 1) for v, (values, _) in zip(by_seed, sides, strict=True) if len(values) > 1)
-    tail = (1 + LEVEL) / 2
+    by_images = group.image_variance(images) + baseline.image_variance(images)
+    by_seeds = squares = 0.0
+    for values in (own, base):
+        if len(values) > 1:
+            of_mean = spread(values) ** 2 / len(values)
+            by_seeds += of_mean
+            squares += of_mean**2 / (len(values) - 1)
+    variance, tail = by_seeds + by_images, (1 + LEVEL) / 2
     quantile = float(stdtrit(variance**2 / squares, tail)) if squares > 0 else float(ndtri(tail))
     half = quantile * math.sqrt(variance)
-    points = means[0] - means[1]
-    n_seeds, n_baseline = (len(values) for values, _ in sides)
-    return ScoreChange(images, 100 * points, 100 * (points - half), 100 * (points + half), n_seeds, n_baseline)
+    points = float(np.mean(own)) - float(np.mean(base))
+    return ScoreChange(images, 100 * points, 100 * (points - half), 100 * (points + half), len(own), len(base))
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,8 +278,9 @@ class Agreement:
 
     def _differences(self) -> Values:
         """Images that the first runs do not all put into matching categories, grouped by these categories."""
-        (run, first, _), *others = self._readable[:MOST_SHOWN]
-        pairs = [pair for pair in self.pairs if pair.names[0] == run.name][: len(others)]
+        name = self.pairs[0].names[0]  # of the first run that shares images with others
+        run, first = next((run, predictions) for run, predictions, _ in self._readable if run.name == name)
+        pairs = [pair for pair in self.pairs if pair.names[0] == name][: MOST_SHOWN - 1]
         # of every image of the first run: its category in each run, and whether one does not match
         category = np.full((len(pairs) + 1, len(first)), NO_MATCH)
         category[0] = first.cluster
@@ -305,7 +306,7 @@ class Agreement:
             cells.append((len(members), *map(Name, names)))
         images = PageImages(attempt(lambda: SmallImages(run.run.target), "the images cannot be listed"), BUDGET)
         table_rows = [(sheet, *row) for sheet, row in zip(images.sheets(orders), cells, strict=True)]
-        shown = ["examples", "images", *(f"in {name}" for name in (run.name, *(pair.names[1] for pair in pairs)))]
+        shown = ["examples", "images", f"in {name}", *(f"in {pair.names[1]}" for pair in pairs)]
         return {
             "differences": Table(shown, table_rows[:MOST_OPEN]),
             "more_differences": Table(shown, table_rows[MOST_OPEN:]),

@@ -78,6 +78,19 @@ def label_rows(axes: Axes, places: Sequence[float] | range, names: Sequence[str]
         label.set_parse_math(False)
 
 
+def draw_changes(
+    names: Sequence[str], changes: Sequence[Sequence[float]], colors: Sequence[str]
+) -> tuple[Figure, Axes]:
+    """A row for each change (mean, low and high of its interval), and a line at 0."""
+    figure, (axes,) = figure_with_axes(7.2, 1.0 + 0.3 * len(names))
+    axes.axvline(0, color=LINE, linewidth=1)
+    for place, ((mean, low, high), color) in enumerate(zip(changes, colors, strict=True)):
+        axes.plot([low, high], [place, place], color=color, linewidth=1.8)
+        axes.plot([mean], [place], "o", color=color, markersize=6)
+    label_rows(axes, range(len(names)), names)
+    return figure, axes
+
+
 def text_above(axes: Axes, x: float, text: str, fontsize: float = 8.5) -> None:
     """Write text above the axes, centered at x."""
     transform = axes.get_xaxis_transform()  # x in data, y as a share of the axes

@@ -31,11 +31,11 @@ MOST_CACHED = 2000  # small images cached in memory, about 50 MB
 Sheet = tuple[Picture | None, list[str]]  # with the problems of images that could not be read
 
 
-def data_uri(image: Image.Image, kind: str = "WEBP", quality: int = QUALITY) -> str:
+def data_uri(image: Image.Image) -> str:
     """Encode the image as a data URI."""
     buffer = io.BytesIO()
-    image.save(buffer, kind, quality=quality, method=EFFORT)
-    return f"data:image/{kind.lower()};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    image.save(buffer, "WEBP", quality=QUALITY, method=EFFORT)
+    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
 class SmallImages:
@@ -76,12 +76,10 @@ class PageImages:
     n_requested: int = field(default=0, init=False)  # images on all sheets
     n_left_out: int = field(default=0, init=False)  # sheets omitted because the budget was used up
     problems: list[str] = field(default_factory=list, init=False)  # one message per unreadable image
-    _sampled: dict[SheetOrder, Sheet] = field(default_factory=dict, init=False)  # sheets already drawn for an estimate
 
     def sheets(self, orders: Sequence[SheetOrder], what: str = "images") -> Iterator[Picture | None]:
         """One picture per order, in order; None if no image could be read or the budget is used up."""
-        # reuse the sheets drawn for the estimate
-        drawn = in_threads(lambda order: self._sampled.pop(order, None) or self._draw(order), orders, N_THREADS)
+        drawn = in_threads(self._draw, orders, N_THREADS)
         for order, (picture, problems) in track(zip(orders, drawn, strict=True), len(orders), what):
             if self.budget <= 0:
                 self.n_left_out += bool(len(order.rows))
@@ -102,10 +100,8 @@ class PageImages:
         """
         for orders in plans[:-1]:
             sample = generator(0, "sheets").permutation(len(orders))[:N_SAMPLED].tolist()
-            drawn = {orders[place]: self._draw(orders[place]) for place in sample}
-            cost = np.mean([_n_characters(picture) for picture, _ in drawn.values()]) if drawn else 0.0
-            if cost * len(orders) * MARGIN <= share * self.budget:
-                self._sampled |= drawn
+            sizes = [_n_characters(self._draw(orders[place])[0]) for place in sample]
+            if not sizes or np.mean(sizes) * len(orders) * MARGIN <= share * self.budget:
                 return orders
         return plans[-1]
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from justright.benchmark.paper import EVERY, PaperTable
 from justright.benchmark.tables import IN_DOUBT, TextTable, notes
-from justright.report.drawing import COLORS, INK, LINE, add_legend, figure_with_axes, label_rows, panel_grid
+from justright.report.drawing import COLORS, INK, add_legend, draw_changes, label_rows, panel_grid
 from justright.report.elements import Table, render, short
 from justright.report.run_figures import TAKEN_FOR
 from justright.utils.files import write_text
@@ -42,7 +42,7 @@ def draw_paper(table: PaperTable) -> Drawn:
         return None, ""
     if any(PART.fullmatch(row.row) for row in table.rows):
         return draw_parts(table)
-    return draw_wrong(table) if "new_as_old" in table.groups else draw_changes(table)
+    return draw_wrong(table) if "new_as_old" in table.groups else draw_changes_of_rows(table)
 
 
 def draw_parts(table: PaperTable) -> Drawn:
@@ -103,22 +103,19 @@ def draw_wrong(table: PaperTable) -> Drawn:
     return figure, f"{caption} A row without a bar has no such figures yet."
 
 
-def draw_changes(table: PaperTable) -> Drawn:
+def draw_changes_of_rows(table: PaperTable) -> Drawn:
     """The change of each row on New, with its interval; hollow marks are the paper's."""
     place_of = EVERY if EVERY in table.targets else table.targets[0]
     cells = [(row, row.cells.get((place_of, "new"))) for row in table.rows]
     changes = [(row, cell, cell.change) for row, cell in cells if cell is not None and cell.change is not None]
     if not changes:
         return None, ""
-    figure, (axes,) = figure_with_axes(7.2, 1.0 + 0.3 * len(changes))
-    axes.axvline(0, color=LINE, linewidth=1)
-    for place, (row, cell, (mean, low, high)) in enumerate(changes):
-        color = COLORS[2] if row.is_guide else COLORS[0]
-        axes.plot([low, high], [place, place], color=color, linewidth=1.8)
-        axes.plot([mean], [place], "o", color=color, markersize=6)
+    names = [short(row.name, LONGEST_NAME) for row, *_ in changes]
+    colors = [COLORS[2] if row.is_guide else COLORS[0] for row, *_ in changes]
+    figure, axes = draw_changes(names, [change for *_, change in changes], colors)
+    for place, (_, cell, _) in enumerate(changes):
         if cell.paper_change is not None:
             axes.plot([cell.paper_change], [place], "D", color=COLORS[1], markersize=5, fillstyle="none")
-    label_rows(axes, range(len(changes)), [short(row.name, LONGEST_NAME) for row, *_ in changes])
     against = " or ".join(dict.fromkeys(row.against for row, *_ in changes))
     axes.set_xlabel(f"points of New against {against}", fontsize=8.5)
     return figure, f"{place_of}: change of New with its 95 % interval over pairs of runs; hollow: the paper."

@@ -16,9 +16,9 @@ from justright.evaluation.confusions import Confusion, Errors
 from justright.report.drawing import (
     COLORS,
     INK,
-    LINE,
     add_legend,
     color_of,
+    draw_changes,
     figure_with_axes,
     label_rows,
     panel_grid,
@@ -100,15 +100,12 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
 def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[float]], baseline: str) -> Figure:
     """One row per setting: the mean change of All with its interval over problems, and a dot per problem."""
     shown = [row for row in rows if row.all_difference is not None]
-    figure, (axes,) = figure_with_axes(7.2, 1.0 + 0.3 * len(shown))
-    axes.axvline(0, color=LINE, linewidth=1)
+    names = [short(row.setting, 40) for row in shown]
+    changes = [[100 * value for value in row.all_difference or ()] for row in shown]
+    figure, axes = draw_changes(names, changes, [COLORS[0]] * len(shown))
     for place, row in enumerate(shown):
-        mean, low, high = (100 * value for value in row.all_difference or ())
-        axes.plot([low, high], [place, place], color=COLORS[0], linewidth=1.8)
-        axes.plot([mean], [place], "o", color=COLORS[0], markersize=6)
         dots = [100 * value for value in by_problem[row.setting]]
         axes.plot(dots, [place] * len(dots), ".", color=INK, markersize=4, alpha=0.55)
-    label_rows(axes, range(len(shown)), [short(row.setting, 40) for row in shown])
     label = f"points of All against {baseline}; dots are problems, lines 95 % intervals over them"
     axes.set_xlabel(label, fontsize=8.5)
     return figure

@@ -13,7 +13,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from justright.data.pool import OWN, dataset_title
 from justright.discovery.evidence import ExpectedRight
 from justright.discovery.predictions import Predictions
-from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
+from justright.evaluation import Counts, Errors, Scores, break_down, match_counts, matched_confusion
 from justright.evaluation.files import JudgedPredictions
 from justright.evaluation.scores import GROUPS
 from justright.report.clusters import ClusterView, largest_clusters
@@ -26,6 +26,7 @@ from justright.runs.run_folder import RunFolder
 from justright.runs.source_checks import summary
 from justright.utils import settings
 from justright.utils.seeding import generator
+from justright.utils.types import UNLABELED
 
 N_FIRST, N_LARGEST = 3, 6  # clusters named to look at first, and clusters shown
 N_IMAGES, COLUMNS, PIXELS = 9, 3, 52  # of each of them
@@ -182,21 +183,21 @@ def errors_part(truth: JudgedPredictions | Missing, predictions: Predictions) ->
         "figure": draw_errors(errors),
         "kinds": Table(("error", "images", "% of all"), kinds + causes),
         "confusion": confusion,
-        "pairs": _pairs(truth, counts, errors, predictions),
+        "pairs": _pairs(truth, counts, predictions),
         "classes": _classes(truth, errors, predictions),
     }
 
 
-def _pairs(truth: JudgedPredictions, counts: Counts, errors: Errors, predictions: Predictions) -> Table:
+def _pairs(truth: JudgedPredictions, counts: Counts, predictions: Predictions) -> Table:
     """The most frequent confusions of a class with the cluster of another."""
-    class_of = {int(k): int(c) for c, k in zip(errors.classes, errors.cluster, strict=True) if k >= 0}
-    is_wrong = np.array([class_of.get(k) != c for c, k in zip(counts.class_, counts.cluster, strict=True)], dtype=bool)
-    cells = np.flatnonzero(is_wrong)
+    taken_for = match_counts(counts).to_classes(counts.cluster)
+    wrong = np.flatnonzero(taken_for != counts.class_)
     rows = []
-    for cell in cells[np.argsort(-counts.n[cells], kind="stable")][:MOST_PAIRS].tolist():
-        label, cluster = int(counts.class_[cell]), int(counts.cluster[cell])
-        taken_for = _name(truth, class_of[cluster]) if cluster in class_of else "no class"
-        rows.append((_name(truth, label), taken_for, Name(predictions.categories[cluster].name), int(counts.n[cell])))
+    for pair in wrong[np.argsort(-counts.n[wrong], kind="stable")][:MOST_PAIRS].tolist():
+        label, other, cluster = (int(each[pair]) for each in (counts.class_, taken_for, counts.cluster))
+        other_name = "no class" if other == UNLABELED else _name(truth, other)
+        cluster_name = Name(predictions.categories[cluster].name)
+        rows.append((_name(truth, label), other_name, cluster_name, int(counts.n[pair])))
     return Table(("class", "taken for", "in cluster", "images"), rows)
 
 

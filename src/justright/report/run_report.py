@@ -8,49 +8,36 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from justright.discovery.configs import MAX_EPOCHS as HEADS_EPOCHS
-from justright.geometry import ClassSums, cosine_similarity, evenly_spaced
 from justright.report import run_parts
+from justright.report.class_cards import BUDGET as CLASS_BUDGET
+from justright.report.class_cards import run_class_cards
 from justright.report.clusters import ClusterView, cluster_cards, describe_clusters, review_of, target_features
 from justright.report.elements import (
-    MOST_ROWS,
     Missing,
-    Name,
     Table,
     Values,
     attempt,
     optional,
     read_parts,
     render,
-    short,
 )
 from justright.report.feature_map import BUDGET as MAP_BUDGET
 from justright.report.feature_map import draw_map, feature_map, map_tiles
-from justright.report.page_images import PageImages, SheetOrder, SmallImages
+from justright.report.page_images import PageImages, SmallImages
 from justright.report.run_figures import draw_counts, draw_training, reported
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection import Selection
 from justright.utils.errors import DataError
 from justright.utils.files import write_text
 
 NAME = "report.html"
 MOST_BYTES = 10_000_000  # small enough for an email
 # characters of pictures: with tables of thousands of rows and all figures the page stays below 10 MB
-CLASS_BUDGET, CLUSTER_BUDGET = 2_000_000, 4_500_000
+CLUSTER_BUDGET = 4_500_000
 NO_PREDICTIONS = "No predictions yet: the run is not finished"
 MAX_EPOCHS = 200  # of the table; figures show all
 PART_TITLES = {"stage1": "First training", "heads": "Heads alone, before the network was tuned", "": "Training"}
 MOST_OPEN = 24  # more classes than this are collapsed at first
-SIZES = ((5, 48), (4, 40), (4, 32), (3, 28), (2, 24), (1, 28))  # images per card, pixels per side
-MEASURES = {  # optional columns of a selection, with their titles
-    "similarity": "similarity",
-    "distance": "distance",
-    "weight_std": "weight std",
-    "kept_share": "kept in resamples",
-}
-LONGEST_ALT = 60
 
 
 def write_report(run: RunFolder, out: Path | None = None) -> Path:
@@ -140,7 +127,7 @@ class RunPage:
             "n_own": int(saved.about.get("kept_classes", 0)),
             "result": result,
             "sources": Table(result.source_columns(), result.source_cells()),
-            "classes": class_cards(self.run, saved, page_images),
+            "classes": run_class_cards(self.run, saved, page_images),
             "n_classes": len(saved.classes),
             "is_folded": len(saved.classes) > MOST_OPEN,
         }
@@ -214,44 +201,3 @@ def one_training(part: str, seeds: Mapping[str, Sequence[Mapping[str, Any]]], n_
         "epochs": Table.of(rows[::step]),
         "step": step,
     }
-
-
-def class_cards(run: RunFolder, saved: Selection, page_images: PageImages) -> Values:
-    """One card per class, the largest weight first: images, weight, reason, nearest cluster."""
-    near = attempt(lambda: nearest_clusters(run, saved), "The nearest cluster of each class is unknown")
-    nearest = {} if isinstance(near, Missing) else near
-    shown = sorted(saved.classes.to_pylist(), key=lambda row: -row["weight"])[:MOST_ROWS]
-    measures = {name: title for name, title in MEASURES.items() if name in saved.classes.column_names}
-    labels = saved.images["label"].to_numpy()
-    by_label = np.argsort(labels, kind="stable")
-    starts = np.searchsorted(labels[by_label], [row["label"] for row in shown]).tolist()
-    images = [by_label[start : start + row["n_images"]] for start, row in zip(starts, shown, strict=True)]
-    alts = [f"images of {short(row['class_name'], LONGEST_ALT)}" for row in shown]
-    plans = [
-        [SheetOrder(rows[evenly_spaced(len(rows), n)], size, n, alt) for rows, alt in zip(images, alts, strict=True)]
-        for n, size in SIZES
-    ]
-    pictures = page_images.sheets(page_images.first_that_fits(plans), "thumbnails of classes")
-    cells: list[dict[str, object]] = []
-    for row, picture in zip(shown, pictures, strict=True):
-        cluster, cosine = nearest.get(row["label"], (None, None))
-        own = {"picture": picture, "class": Name(row["class_name"]), "weight": row["weight"]}
-        own |= {"images": row["n_images"], "reason": short(row["reason"])}
-        own |= {title: row[name] for name, title in measures.items()}
-        cells.append(own | {"nearest cluster": cluster, "cosine to it": cosine})
-    return {"cards": Table.of(cells, len(saved.classes) - len(cells)), "near": near, "page_images": page_images}
-
-
-def nearest_clusters(run: RunFolder, saved: Selection) -> dict[int, tuple[Name, float]]:
-    """For each class the cluster with the nearest centroid in frozen features, and the cosine."""
-    if run.frozen is None:
-        raise DataError("there are no frozen features")
-    pool, target = run.frozen
-    if len(pool) != len(saved.images):
-        raise DataError(f"{len(pool):,} features and {len(saved.images):,} weights of the pool")
-    classes = ClassSums().update(pool.features, saved.images["label"].to_numpy().astype(np.int64))
-    clusters = ClassSums().update(target.features, run.predictions.cluster)
-    cosine = cosine_similarity(classes.centroids(), clusters.centroids())
-    names = [Name(run.predictions.categories[cluster].name) for cluster in clusters.classes.tolist()]
-    nearest = [(names[place], float(row[place])) for row, place in zip(cosine, cosine.argmax(axis=1), strict=True)]
-    return dict(zip(classes.classes.tolist(), nearest, strict=True))

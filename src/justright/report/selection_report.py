@@ -1,12 +1,12 @@
-"""Figures and page of a selection: the weight of each class, the reason, and images of both ends.
+"""Figures and page of a selection: the weight of each class, the reason, and images.
 
 Colors distinguish data sets; filled marks are kept classes, hollow ones are dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from PIL import ImageOps
 
+from justright.data.columns import COLUMNS
 from justright.data.image_set import ImageSet
 from justright.data.opening import open_images
 from justright.features.store import INDEX
-from justright.features.table import FeatureTable
-from justright.geometry import evenly_spaced
+from justright.report.class_cards import BUDGET, class_cards
 from justright.report.drawing import (
     COLORS,
     INK,
@@ -37,21 +36,19 @@ from justright.report.drawing import (
     to_svg,
 )
 from justright.report.elements import Missing, Table, attempt, render, short
-from justright.report.page_images import data_uri
+from justright.report.page_images import PageImages, SmallImages
 from justright.runs.selection import FeaturePool, Selection
 from justright.selection import SELECTORS, SelectionPlot
 from justright.selection.class_weights import closest_first
 from justright.selection.diagnosis import Diagnosis
 from justright.utils.errors import JustrightError
 from justright.utils.files import write_text
-from justright.utils.seeding import generator
 from justright.utils.types import Array
 
 SIZE = (5.6, 4.9)  # inches: readable at phone width
 MOST_MARKS = 3000  # more marks than this are rasterized
 LONGEST_NAME = 24
 ONE_LINE = 70  # characters of a legend in one row
-N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88  # classes at each end, images a class, and pixels a side
 
 
 def draw_selection(saved: Selection) -> dict[str, Figure]:
@@ -154,90 +151,37 @@ def _sources(saved: Selection) -> tuple[list[str], list[str], Int[Array, " class
     return shown, [*map(color_of, range(len(shown)))], np.minimum(of_class, len(COLORS))
 
 
-@dataclass(frozen=True)
-class ClassExamples:
-    """A class and some of its images as data URIs."""
-
-    class_name: str
-    reason: str
-    images: tuple[str, ...]
-
-
-ExampleSheet = Mapping[str, Sequence[ClassExamples]]  # classes that weigh most and those that weigh least, by title
-
-
-def example_sheet(result: Selection, seed: int) -> ExampleSheet:
-    """Open images of the classes with the largest and smallest weights; ties are broken at random by seed.
-
-    Images are opened where they were when their features were extracted.
-    """
-    weight = result.weights.weight
-    n_most = min(N_CLASSES, -(-len(weight) // 2))
-    n_least = 0 if np.ptp(weight) == 0 else min(N_CLASSES, len(weight) // 2)  # with equal weights, there is no least
-    drawn = generator(seed, "examples").permutation(len(weight))
-    order = drawn[np.argsort(-weight[drawn], kind="stable")].tolist()
-    ends = {"Largest weights": order[:n_most], "Smallest weights": order[len(order) - n_least :]}
-    assert result.pool is not None
-    sets, reasons = [_images(table) for table in result.pool.tables], result.weights.reason
-    return {
-        title: [_examples(result.pool, sets, label, reasons[label]) for label in labels]
-        for title, labels in ends.items()
-        if labels
-    }
-
-
-def draw_sheet(sheet: ExampleSheet) -> str:
-    """Render the sheet as an SVG document."""
-    return render("examples.svg", sheet=sheet, pixels=PIXELS, ink=INK, paper=PAPER)
-
-
-def _images(table: FeatureTable) -> ImageSet:
-    """The images behind a feature store: its index lists them as `open_images` reads it."""
-    if table.path is None or "source" not in table.index.column_names:
-        raise JustrightError("the feature store has no paths of its images")
-    return open_images(str(table.path / INDEX))
-
-
-def _examples(pool: FeaturePool, sets: Sequence[ImageSet], label: int, reason: str) -> ClassExamples:
-    members = np.flatnonzero(pool.labels == label)
-    rows = members[evenly_spaced(len(members), N_IMAGES)]
-    starts = np.cumsum([0, *map(len, pool.tables)])
-    numbers = np.searchsorted(starts, rows, side="right") - 1
-    images = [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]
-    return ClassExamples(
-        class_name=pool.class_names[label],
-        reason=reason,
-        # twice the size, for high-resolution screens
-        images=tuple(data_uri(ImageOps.fit(image, (PIXELS * 2, PIXELS * 2)), "JPEG", quality=72) for image in images),
-    )
+def pool_images(pool: FeaturePool) -> ImageSet:
+    """The images behind feature stores, where they were when their features were extracted."""
+    sets = []
+    for table in pool.tables:
+        if table.path is None or "source" not in table.index.column_names:
+            raise JustrightError("the feature store has no paths of its images")
+        images = open_images(str(table.path / INDEX))  # it lists images as `open_images` reads them
+        sets.append(ImageSet(images.table.select(list(COLUMNS)), images.readers))
+    return ImageSet.concat(sets)
 
 
 def selection_page(
     result: Selection,
     settings: Mapping[str, object],
     figures: Mapping[str, str],
-    sheet: ExampleSheet | Missing,
+    page_images: PageImages,
     diagnosis: Diagnosis | None = None,
 ) -> str:
     """Render the page.
 
-    settings: chosen by the user. figures: SVG documents by name.
+    settings: chosen by the user. figures: SVG documents by name. page_images: those of the pool.
     """
-    rows = sorted(result.classes.to_pylist(), key=lambda row: -row["weight"])
-    columns = {"class": "class_name", "images": "n_images", "weight": "weight"}
-    columns |= {measure: measure} if (measure := result.weights.measure) else {}
-    columns["reason"] = "reason"
-    if result.stability is not None:
-        columns |= {"kept in resamples": "kept_share", "weight std": "weight_std"}
     return render(
         "selection.html",
         result=result,
         settings=settings,
         sources=Table(result.source_columns(), result.source_cells()),
         figures=figures,
-        sheet=sheet,
         diagnosis=diagnosis,
-        classes=Table(tuple(columns), [[row[name] for name in columns.values()] for row in rows]),
+        classes=class_cards(result, page_images),
+        page_images=page_images,
     )
 
 
@@ -247,21 +191,21 @@ def write_selection_report(
     diagnosis: Diagnosis | None = None,
     figures: Path | None = None,
     page: Path | None = None,
-    seed: int = 0,
 ) -> tuple[list[Path], str]:
-    """Write `weights.svg` or `ranked.svg` and `examples.svg` into a directory, and all of it as one page.
+    """Write `weights.svg` or `ranked.svg` into a directory, and a page that also shows images.
 
-    Returns the files written, and why there are no example images, if so.
+    Returns the files written, and why images are missing on the page, if so.
     """
     drawn = {name: to_svg(figure) for name, figure in draw_selection(result).items()}
-    sheet = attempt(lambda: example_sheet(result, seed), "")
-    documents: dict[Path, str] = {}
-    if figures is not None:
-        documents |= {figures / f"{name}.svg": svg for name, svg in drawn.items()}
-        if not isinstance(sheet, Missing):
-            documents[figures / "examples.svg"] = draw_sheet(sheet)
+    documents = {} if figures is None else {figures / f"{name}.svg": svg for name, svg in drawn.items()}
+    problem = ""
     if page is not None:
-        documents[page] = selection_page(result, settings, drawn, sheet, diagnosis)
+        pool = result.pool
+        assert pool is not None
+        images = attempt(lambda: SmallImages(pool_images(pool)), "")
+        page_images = PageImages(images, BUDGET)
+        documents[page] = selection_page(result, settings, drawn, page_images, diagnosis)
+        problem = images.reason if isinstance(images, Missing) else "".join(page_images.problems[:1])
     for path, text in documents.items():
         write_text(path, text)
-    return list(documents), sheet.reason if isinstance(sheet, Missing) else ""
+    return list(documents), problem

@@ -17,10 +17,10 @@ from pydantic_core import PydanticCustomError
 
 from justright.discovery.predictions import CategoryKind
 from justright.review.state import REJECTED, Change, ConflictError, Label, Moved, Opinion, ReviewState, edit
-from justright.review.wording import images_text
 from justright.utils.errors import DegenerateError
 from justright.utils.registry import Registry
 from justright.utils.types import Array
+from justright.utils.wording import count_text, first_names
 
 if TYPE_CHECKING:
     from justright.review.open_review import OpenReview
@@ -97,7 +97,7 @@ class Action(Strict):
         fields = dict(self)
         fields |= {each: state.name_of(fields[each]) for each in ("cluster", "into", "to") if each in fields}
         if "rows" in fields:
-            fields["rows"] = images_text(len(fields["rows"]))
+            fields["rows"] = count_text(len(fields["rows"]), "image")
         return self.history.format(**fields)
 
 
@@ -120,9 +120,8 @@ def read_action(value: Any) -> Any:
 
 def first_problem(errors: Sequence[Any]) -> str:
     """Describe the first wrong field. Its value is not repeated: it may not be valid text."""
-    first = errors[0] if errors else {"loc": (), "msg": "cannot be understood"}
-    where = ".".join(str(part) for part in first["loc"] if isinstance(part, int) or str(part).isidentifier())
-    return f"{where}: {first['msg']}"
+    where = [str(part) for part in errors[0]["loc"] if isinstance(part, int) or part.isidentifier()]
+    return f"{'.'.join(where)}: {errors[0]['msg']}"
 
 
 def _refuse_internal(action: Action) -> Action:
@@ -326,15 +325,13 @@ class Undo(Action, do="undo", history="undid action {target}"):
 def _dependents(state: ReviewState, target: int, clusters: set[int]) -> str:
     """Which later actions use or removed these clusters, so that `target` cannot be undone."""
     is_gone = not clusters <= state.labels.keys()
-    later = [each for each in state.entries[target:] if not state.undone.get(each.line.seq)]
-    if is_gone:
-        later = [each for each in later if clusters & {e.key for e in each.change.edits if e.table is state.labels}]
-    else:
-        later = [each for each in later if clusters & each.clusters]
-    actions = ", ".join(f"{each.line.seq} ({each.line.by})" for each in later[:N_LISTED])
-    more = f" and {len(later) - N_LISTED:,} more" if len(later) > N_LISTED else ""
+    actions = []
+    for entry in state.entries[target:]:
+        relabeled = {each.key for each in entry.change.edits if each.table is state.labels}
+        if clusters & (relabeled if is_gone else entry.clusters) and not state.undone.get(entry.line.seq):
+            actions.append(f"{entry.line.seq} ({entry.line.by})")
     names = ", ".join(map(state.name_of, sorted(clusters)))
-    return f"{names} {'was removed' if is_gone else 'is used'} by action {actions}{more}"
+    return f"{names} {'was removed' if is_gone else 'is used'} by action {first_names(actions, N_LISTED)}"
 
 
 class Redo(Action, do="redo"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +17,8 @@ from justright.utils.types import Array
 N_CLICKS = 3  # for the action on a cluster: the command, its destination, keep and next (v or m, Enter, k)
 ClusterOrder = Literal["corrections", "largest", "name"]
 ImageOrder = Literal["uncertain", "central", "outlying"]
+Sizes = tuple[Int[Array, " groups"], Float[Array, " groups"]]
+Center = tuple[int, Float[Array, " dim"]]
 
 
 def corrections_per_click(
@@ -57,17 +58,30 @@ class ClusterLists:
         # an image unlike all categories is the least certain
         self.confidence = np.where(predictions.is_neither, 0.0, predictions.confidence).astype(np.float32)
         self.predictions = predictions
-        # the last argument, the number of the last action (on the cluster), makes an older entry invalid
-        self._cached_sizes = lru_cache(1)(self._sizes)
-        self._cached_center = lru_cache(None)(self._center)
+        # with the number of the last action (on the cluster) that they were computed after
+        self._sizes: tuple[int, Sizes] | None = None
+        self._centers: dict[int, tuple[int, Center]] = {}
 
-    def sizes(self) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
+    def sizes(self) -> Sizes:
         """Number of images of each cluster, and the mean confidence of those not labeled before the run, else 1."""
-        return self._cached_sizes(self.state.seq)
+        if self._sizes is None or self._sizes[0] != self.state.seq:
+            place, n = self.state.group + 1, self.state.n_groups + 1  # REJECTED, which is -1, goes first
+            count = np.bincount(place, minlength=n)
+            is_open = ~self.predictions.is_given
+            n_open = np.bincount(place[is_open], minlength=n)
+            total = np.bincount(place[is_open], self.predictions.confidence[is_open], minlength=n)
+            confidence = np.where(n_open, total / np.maximum(n_open, 1), 1.0)
+            self._sizes = self.state.seq, (count[1:], confidence[1:])
+        return self._sizes[1]
 
-    def center(self, cluster: int) -> tuple[int, Float[Array, " dim"]]:
+    def center(self, cluster: int) -> Center:
         """The most central image of a cluster, and the direction of its centroid."""
-        return self._cached_center(cluster, self.state.changed_at(cluster))
+        changed_at = self.state.changed_at(cluster)
+        if cluster not in self._centers or self._centers[cluster][0] != changed_at:
+            rows = self.state.rows_of(cluster)
+            similarity, centroid = self._similarity(rows)
+            self._centers[cluster] = changed_at, (int(rows[similarity.argmax()]), unit_rows(centroid[None])[0])
+        return self._centers[cluster][1]
 
     def alive(self) -> list[int]:
         """The clusters that have images, ascending."""
@@ -115,19 +129,6 @@ class ClusterLists:
             return rows[np.argsort(-self._doubt()[rows], kind="stable")]
         similarity = self._similarity(rows)[0]
         return rows[np.argsort(-similarity if order == "central" else similarity, kind="stable")]
-
-    def _sizes(self, _: int) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
-        place, n = self.state.group + 1, self.state.n_groups + 1  # REJECTED, which is -1, goes first
-        count = np.bincount(place, minlength=n)
-        is_open = ~self.predictions.is_given
-        n_open = np.bincount(place[is_open], minlength=n)
-        total = np.bincount(place[is_open], self.predictions.confidence[is_open], minlength=n)
-        return count[1:], np.where(n_open, total / np.maximum(n_open, 1), 1.0)[1:]
-
-    def _center(self, cluster: int, _: int) -> tuple[int, Float[Array, " dim"]]:
-        rows = self.state.rows_of(cluster)
-        similarity, centroid = self._similarity(rows)
-        return int(rows[similarity.argmax()]), unit_rows(centroid[None])[0]
 
     def _doubt(self) -> Float[Array, " images"]:
         """How likely each image is wrong; 0 for images that a reviewer moved to their cluster."""

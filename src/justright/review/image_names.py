@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -62,7 +61,7 @@ class ImageNames:
         if file.is_symlink() and (rows := self.rows_of(os.readlink(file)) or self.rows_of(os.path.realpath(file))):
             return self.names[rows[0]]
         rows = self._rows_by_content.get(hash_bytes(read_file(file, str(file))), [])
-        for row in self._rows["file name"].get(file.name, []):
+        for row in self._rows["file name"].get(nfc(file.name), []):
             if row in rows or not self.images.readers[self.images.table["source"][row].as_py()].has_files:
                 return self.names[row]
         return self.names[rows[0]] if rows else str(file)
@@ -91,14 +90,13 @@ class ImageNames:
     @cached_property
     def _rows(self) -> dict[str, dict[str, list[int]]]:
         """The images by each kind of name."""
-        keys: dict[str, Iterable[str]] = {
-            "name": map(nfc, self.names),
-            "last part": (nfc(posixpath.basename(name)) for name in self.names),
-            "stem": map(nfc, self.stems),
-            "last part of stem": (nfc(posixpath.basename(stem)) for stem in self.stems),
-            "file name": self.file_names,
+        return {
+            "name": _rows_by(self.names),
+            "last part": _rows_by(map(posixpath.basename, self.names)),
+            "stem": _rows_by(self.stems),
+            "last part of stem": _rows_by(map(posixpath.basename, self.stems)),
+            "file name": _rows_by(self.file_names),
         }
-        return {kind: _rows_by(values) for kind, values in keys.items()}
 
     @cached_property
     def _rows_by_content(self) -> dict[str, list[int]]:
@@ -110,10 +108,10 @@ class ImageNames:
         return head == above[len(above) - len(head) :] or head in IMAGE_FOLDERS
 
 
-def _rows_by(keys: Iterable[str]) -> dict[str, list[int]]:
-    rows: defaultdict[str, list[int]] = defaultdict(list)
-    for row, key in enumerate(keys):
-        rows[key].append(row)
+def _rows_by(names: Iterable[str]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        rows.setdefault(nfc(name), []).append(row)
     return rows
 
 

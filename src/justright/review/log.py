@@ -89,16 +89,14 @@ class Log:
         self.path = path
         self.saved = path.with_name("saved.json")
         self.header = {"format": FORMAT, "predictions": fingerprint}
-        self.seq = 0  # number of the last line that was read
+        self.seq = 0  # number of the last action that was read
+        self._offset = 0  # bytes that were read; 0 before the header
         self._lock = FileLock(path.with_name("log.lock"), poll_interval=0.01)
-        self._offset = 0
-        self._has_header = False
-        self._is_torn = False
 
     def new_lines(self) -> list[LogLine]:
         """Read the lines that any process has written since the last call; DataError if some are lost."""
         n_saved = read_count(self.saved)  # before the log: it never counts a line that is not there yet
-        if not self._exists(n_saved) or (self._has_header and self.path.stat().st_size == self._offset):
+        if not self._exists(n_saved) or (self._offset and self.path.stat().st_size == self._offset):
             return []
         with self.path.open("rb", buffering=0) as file:
             return self._read(file, n_saved)
@@ -118,14 +116,15 @@ class Log:
     def append(self, line: LogLine) -> None:
         """Write one line, which is on disk when this returns. Only inside `writing`."""
         data = with_checksum(line.model_dump())
-        if self._is_torn:
+        self._file.seek(-1, os.SEEK_END)
+        if self._file.read(1) != b"\n":  # after an incomplete line
             data = b"\n" + data
         descriptor = self._file.fileno()
         while data:
             data = data[os.write(descriptor, data) :]
         os.fsync(descriptor)
         self._offset = os.fstat(descriptor).st_size
-        self._is_torn, self.seq = False, line.seq
+        self.seq = line.seq
         write_count(self.saved, line.seq)
 
     def _exists(self, n_saved: int | None) -> bool:
@@ -142,70 +141,67 @@ class Log:
         _flush_folder(self.path.parent)
 
     def _read(self, file: IO[bytes], n_saved: int | None) -> list[LogLine]:
+        """Read what was added to the file. An error changes nothing, so the next call raises it again."""
         if os.fstat(file.fileno()).st_size < self._offset:
             raise DataError(f"{self.path} became shorter while it was in use", advice=RESTART)
         file.seek(self._offset)
         data = file.read()
-        before = self.seq, self._has_header
-        try:
-            lines, n_bytes = self._parse(data, n_saved)
-        except DataError:
-            self.seq, self._has_header = before
-            raise
-        self._offset += n_bytes
-        if data:
-            self._is_torn = not data.endswith(b"\n")
+        *texts, tail = data.split(b"\n")
+        values = [self._value(text) for text in texts if text]
+        n_read = len(data)
+        if tail and (last := self._value(tail)) is None:
+            n_read -= len(tail)  # it may be being written now
+        elif tail:
+            values.append(last)  # only its line break is missing
+        is_damaged = bool(values) and values[-1] is None
+        whole = [value for value in values if value is not None]
+        if not self._offset:
+            self._check_header(whole.pop(0) if whole else {}, is_empty=not data)
+        lines: list[LogLine] = []
+        for value in whole:
+            lines.append(self._line(value, before=lines[-1].seq if lines else self.seq))
+        seq = lines[-1].seq if lines else self.seq
+        if n_saved is None and is_damaged:
+            raise DataError(f"{self.path} has a damaged line after action {seq}", advice=REPAIR)
+        if seq < (n_saved or 0):
+            raise DataError(f"{self.path} holds {seq} of the {n_saved} actions that were saved", advice=REPAIR)
+        self.seq = seq
+        self._offset += n_read
         return lines
 
-    def _parse(self, data: bytes, n_saved: int | None) -> tuple[list[LogLine], int]:
-        """Parse what was read; returns the lines and their number of bytes, without an incomplete end."""
-        *whole, tail = data.split(b"\n")
-        lines, is_damaged = [], False
-        for text in filter(None, whole):
-            parsed = self._line(text)
-            is_damaged = parsed is None
-            lines += parsed or []
-        last = self._line(tail) if tail else None
-        lines += last or []  # only its line break is missing
-        if not self._has_header:
-            problem = "its first line is damaged" if data else "it is empty"
-            raise DataError(f"{self.path} holds no review: {problem}", expected=FORMAT, advice=RESTART)
-        if n_saved is None and is_damaged and last is None:
-            raise DataError(f"{self.path} has a damaged line after action {self.seq}", advice=REPAIR)
-        if self.seq < (n_saved or 0):
-            raise DataError(f"{self.path} holds {self.seq} of the {n_saved} actions that were saved", advice=REPAIR)
-        return lines, len(data) - (len(tail) if last is None else 0)
-
-    def _line(self, text: bytes) -> list[LogLine] | None:
-        """Parse one line: a list of it, an empty list for the header, None for an incomplete line."""
+    def _value(self, text: bytes) -> dict[str, Any] | None:
+        """The value of a line; None if it is incomplete."""
         try:
             value = checked_value(text)
         except ValueError as error:
-            raise DataError(f"{self.path} cannot be read after action {self.seq}: {error}", advice=REPAIR) from error
+            raise DataError(f"{self.path} cannot be read: {error}: {text[:80]!r}", advice=REPAIR) from error
         if value is None:
-            logger.warning("%s: skipped an incomplete line after action %d", self.path, self.seq)
-            return None
-        if "format" in value:
-            if value != self.header:
-                raise DataError(
-                    f"{self.path} is a review of other predictions",
-                    expected=f"{FORMAT} of the predictions in {self.path.parents[1]}",
-                    advice="the run was repeated: move its folder `review` away to start over",
-                )
-            self._has_header = True
-            return []
+            logger.warning("%s: skipped an incomplete line", self.path)
+        return value
+
+    def _check_header(self, header: dict[str, Any], is_empty: bool) -> None:
+        if "format" not in header:
+            problem = "it is empty" if is_empty else "its first line is damaged"
+            raise DataError(f"{self.path} holds no review: {problem}", expected=FORMAT, advice=RESTART)
+        if header != self.header:
+            raise DataError(
+                f"{self.path} is a review of other predictions",
+                expected=f"{FORMAT} of the predictions in {self.path.parents[1]}",
+                advice="the run was repeated: move its folder `review` away to start over",
+            )
+
+    def _line(self, value: dict[str, Any], before: int) -> LogLine:
         try:
             line = LogLine.model_validate(value)
         except ValidationError as error:
             raise DataError(f"{self.path}: action {value.get('seq')} is of an unknown kind: {error}") from error
-        if not self._has_header or line.seq != self.seq + 1:
+        if line.seq != before + 1:
             raise DataError(
-                f"{self.path} jumps from action {self.seq} to {line.seq}",
+                f"{self.path} jumps from action {before} to {line.seq}",
                 expected=f"{FORMAT}, every action",
                 advice="lines were lost or changed: restore the file from a copy",
             )
-        self.seq = line.seq
-        return [line]
+        return line
 
 
 def _flush_folder(folder: Path) -> None:

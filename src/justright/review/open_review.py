@@ -100,25 +100,28 @@ class OpenReview:
             if request.id in state.by_request:  # sent again after a lost response
                 return state.by_request[request.id]
             state.check_fresh(request.action, request.base)
-        action = request.action.prepare(self)
+        return self.enter(request.action.prepare(self), request.reviewer, request.base, request.id)
+
+    def enter(self, prepared: Action, by: str, base: int, request_id: str) -> Entry:
+        """Apply an action that was prepared after action `base`, and save it."""
         with self.reading() as state:
-            if request.id not in state.by_request:
-                self._line(request, action)  # a rejected action leaves no trace, not even an empty log
+            if request_id not in state.by_request:
+                self._line(prepared, by, base, request_id)  # a rejected action leaves no trace, not even an empty log
             with self.log.writing() as new_lines:
                 self._apply(new_lines)
-                if request.id not in state.by_request:
-                    line = self._line(request, action)
+                if request_id not in state.by_request:
+                    line = self._line(prepared, by, base, request_id)
                     self.log.append(line)
                     state.apply(line)
-                return state.by_request[request.id]
+                return state.by_request[request_id]
 
-    def _line(self, request: Request, prepared: Action) -> LogLine:
-        """Return the log line of a request; ConflictError if it does not fit."""
-        action = prepared.resolve(self, request.reviewer)
-        self.state.check_fresh(action, request.base)
-        action.plan(self.state, request.reviewer)
+    def _line(self, prepared: Action, by: str, base: int, request_id: str) -> LogLine:
+        """Return the log line of an action; ConflictError if it does not fit."""
+        action = prepared.resolve(self, by)
+        self.state.check_fresh(action, base)
+        action.plan(self.state, by)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return LogLine(seq=self.state.seq + 1, at=now, by=request.reviewer, id=request.id, action=action)
+        return LogLine(seq=self.state.seq + 1, at=now, by=by, id=request_id, action=action)
 
     def _apply(self, lines: list[LogLine]) -> None:
         for line in lines if self._misfit is None else ():

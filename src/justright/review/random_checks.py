@@ -17,7 +17,6 @@ from pydantic import Field
 from justright.evaluation import HALF_WIDTH, CheckedAccuracy, estimate_accuracy, forecast_checks
 from justright.review.actions import Action, Cluster, Row
 from justright.review.state import REJECTED, Change, ConflictError, ReviewState, edit
-from justright.utils.errors import DegenerateError
 from justright.utils.seeding import generator
 from justright.utils.types import Array, Mask
 
@@ -101,15 +100,10 @@ def accuracy(state: ReviewState, confidence: Float[Array, " images"]) -> Checked
     is_in = (state.group != REJECTED) & ~state.is_given
     is_in[checked] = True
     place = np.cumsum(is_in) - 1
-    try:
-        return estimate_accuracy(
-            place[checked],
-            np.array(list(verdicts.values()), dtype=bool),
-            int(is_in.sum()),
-            confidence=confidence[is_in].astype(np.float64),
-        )
-    except DegenerateError:
-        return None
+    is_right = np.array(list(verdicts.values()), dtype=bool)
+    return estimate_accuracy(
+        place[checked], is_right, int(is_in.sum()), confidence=confidence[is_in].astype(np.float64)
+    )
 
 
 def n_checks_needed(state: ReviewState, confidence: Float[Array, " images"]) -> int:

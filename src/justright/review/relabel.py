@@ -7,6 +7,7 @@ the review. A label that differs from what the image had then is a correction; a
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,29 +18,15 @@ from justright.data.columns import nfc
 from justright.discovery.predictions import CategoryKind
 from justright.review.actions import Action, ClusterOrRejected, GivenName, Row, Strict
 from justright.review.state import REJECTED, Change, ConflictError, Edit, Label, Moved, Opinion, ReviewState, edit
-from justright.review.wording import N_LISTED, images_text, listed
+from justright.review.wording import N_LISTED, listed
 from justright.utils.errors import DataError
+from justright.utils.wording import count_text
 
 if TYPE_CHECKING:
     from justright.review.open_review import OpenReview
 
 NO_CATEGORY = "no category"  # the label of images that belong to no category
 GIVEN_NAME: TypeAdapter[str] = TypeAdapter(GivenName)
-
-
-class SetLabels(Action, do="label"):
-    """Give each list of images the name beside it; the log stores the resulting `Relabel`."""
-
-    source: GivenName  # the name of the file, for the history
-    seen: int = Field(ge=0, lt=2**53)  # the last action whose result the labels are based on
-    names: list[Annotated[str, Field(max_length=1000)]]
-    rows: list[list[Row]]  # the images of each name
-
-    def resolve(self, opened: OpenReview, by: str) -> Action:
-        placed, _ = corrections(opened, self)
-        if not placed:
-            raise ConflictError("the review has all of these labels already")
-        return Relabel(source=self.source, placed=placed)
 
 
 class Placed(Strict):
@@ -51,9 +38,9 @@ class Placed(Strict):
 
 
 class Relabel(Action, do="relabel", from_page=False):
-    """Move images to clusters and name some of these; the log stores it in place of `label`."""
+    """Move images to clusters and name some of these, by the labels of a file."""
 
-    source: GivenName
+    source: GivenName  # the name of the file, for the history
     placed: Annotated[list[Placed], Field(min_length=1)]
 
     def plan(self, state: ReviewState, by: str) -> Change:
@@ -84,7 +71,7 @@ class Relabel(Action, do="relabel", from_page=False):
 
     def describe(self, state: ReviewState) -> str:
         names = [each.name for each in self.placed if each.name is not None]
-        changes = [f"{images_text(self.n_moved)} moved"] if self.n_moved else []
+        changes = [f"{count_text(self.n_moved, 'image')} moved"] if self.n_moved else []
         if names:
             changes.append(f"named {', '.join(names[:N_LISTED])}{' and others' if len(names) > N_LISTED else ''}")
         return f"imported {self.source}: {'; '.join(changes)}"
@@ -95,26 +82,28 @@ class Relabel(Action, do="relabel", from_page=False):
         return sum(len(each.rows) for each in self.placed)
 
 
-def corrections(opened: OpenReview, given: SetLabels) -> tuple[list[Placed], int]:
+def corrections(opened: OpenReview, rows_of: Mapping[str, list[int]], seen: int) -> tuple[list[Placed], int]:
     """The labels that differ from the state they are based on, and how many of them the review has already.
 
     ConflictError if people also changed the same image in the review since; DataError for an invalid name.
+
+    Parameters:
+        rows_of: the images of each label.
+        seen: the last action whose result the labels are based on.
     """
     now = opened.state
-    if given.seen > now.seq or len(given.names) != len(given.rows):
-        raise ConflictError(f"the labels are based on action {given.seen}, and the review has {now.seq}")
-    if any(row >= len(now.group) for rows in given.rows for row in rows):
-        raise ConflictError("an image does not exist")
     before = ReviewState(opened.predictions, now.known_classes)
-    for entry in now.entries[: given.seen]:
+    for entry in now.entries[:seen]:
         before.apply(entry.line)
     cluster_of = clusters_by_name(now, before, ReviewState(opened.predictions, now.known_classes))
     to_cluster: defaultdict[int, list[int]] = defaultdict(list)
     to_name: defaultdict[str, list[int]] = defaultdict(list)
     conflicts: list[tuple[int, str]] = []
     n_known = 0
-    for given_name, rows in zip(map(nfc, given.names), given.rows, strict=True):
-        name = given_name if given_name in cluster_of else _valid_name(given_name)
+    for label, rows in rows_of.items():
+        name = nfc(label)
+        if name not in cluster_of:
+            name = _valid_name(name)
         to = cluster_of.get(name)
         for row in rows:
             first, present = int(before.group[row]), int(now.group[row])
@@ -190,7 +179,7 @@ def _conflict(opened: OpenReview, conflicts: list[tuple[int, str]]) -> ConflictE
         f"{paths[row].as_py()}: {name} in the file, {state.name_of(int(state.group[row]))} in the review"
         for row, name in conflicts
     ]
-    problem = f"{images_text(len(lines))} changed both in the file and in the review since it was exported"
+    problem = f"{count_text(len(lines), 'image')} changed both in the file and in the review since it was exported"
     return ConflictError(
         f"{problem}:\n{listed(lines)}",
         expected="changes of an image on one side only",

@@ -46,13 +46,6 @@ class Edit:
     before: Any
     after: Any
 
-    def apply(self, table: dict[Any, Any]) -> None:
-        """Apply this edit to a table: its own or a copy."""
-        if self.after is None:
-            table.pop(self.key, None)
-        else:
-            table[self.key] = self.after
-
 
 @dataclass(frozen=True, eq=False)
 class Change:
@@ -78,16 +71,11 @@ class Change:
         """Apply this change to the groups of the images and to the tables."""
         for moved in self.moved:
             group[moved.rows] = moved.after
-        for edit in self.edits:
-            edit.apply(edit.table)
-
-    def edited(self, table: dict[Any, Any]) -> dict[Any, Any]:
-        """Return a copy of a table of the state with this change applied."""
-        copy = dict(table)
-        for edit in self.edits:
-            if edit.table is table:
-                edit.apply(copy)
-        return copy
+        for each in self.edits:
+            if each.after is None:
+                each.table.pop(each.key, None)
+            else:
+                each.table[each.key] = each.after
 
     @property
     def groups(self) -> set[int]:
@@ -190,8 +178,10 @@ class ReviewState:
 
     def name_of(self, cluster: int | None) -> str:
         """The name of a cluster for a sentence, even if it no longer exists; None is a new one."""
-        if cluster is None or cluster == REJECTED:
-            return "a new cluster" if cluster is None else "the rejected images"
+        if cluster is None:
+            return "a new cluster"
+        if cluster == REJECTED:
+            return "the rejected images"
         return self.labels[cluster].name if cluster in self.labels else f"cluster-{cluster}"
 
     def new_group(self, number: int) -> Edit:
@@ -206,10 +196,11 @@ class ReviewState:
 
     def without_label(self, change: Change) -> set[int]:
         """Clusters that this change would leave with images or verdicts but without a label."""
-        group = self.group.copy()
-        Change(change.moved).apply(group)
-        judged = {cluster for cluster, opinions in self.opinions.items() if change.edited(opinions)}
-        return (set(np.unique(group).tolist()) | judged) - change.edited(self.labels).keys() - {REJECTED}
+        change.apply(self.group)
+        judged = {cluster for cluster, opinions in self.opinions.items() if opinions}
+        unlabeled = (set(np.unique(self.group).tolist()) | judged) - self.labels.keys() - {REJECTED}
+        change.reversed().apply(self.group)
+        return unlabeled
 
     def changed_at(self, cluster: int) -> int:
         """Number of the last action that changed the images or the name of a cluster."""
@@ -220,15 +211,23 @@ class ReviewState:
         verdicts = {opinion.verdict for opinion in self.opinions.get(cluster, {}).values()}
         if not verdicts:
             return "open"
-        return "disputed" if len(verdicts) > 1 else "kept" if verdicts == {"keep"} else "rejected"
+        if len(verdicts) > 1:
+            return "disputed"
+        return "kept" if "keep" in verdicts else "rejected"
 
     def check_fresh(self, action: Action, base: int) -> None:
         """Raise ConflictError if a cluster of the action changed after `base`, the last action the reviewer saw."""
-        fields, named_at = dict(action), self._name_changed.__getitem__
-        # listed images are checked one by one, so other images of the cluster may change
-        changed_at = {"cluster": named_at if "rows" in fields else self.changed_at, "into": named_at, "to": named_at}
-        given = {name: fields[name] for name in changed_at if fields.get(name) is not None}
-        if stale := {cluster for name, cluster in given.items() if changed_at[name](cluster) > base}:
+        fields, stale = dict(action), set()
+        if "placed" in fields and self.seq > base:  # labels of a file, which were compared with the whole review
+            raise ConflictError("the review changed meanwhile", advice="import the file again")
+        for name in ("cluster", "into", "to"):
+            cluster = fields.get(name)
+            # listed images are checked one by one, so other images of the cluster may change
+            is_whole = name == "cluster" and "rows" not in fields
+            changed_at = self.changed_at if is_whole else self._name_changed.__getitem__
+            if cluster is not None and changed_at(cluster) > base:
+                stale.add(cluster)
+        if stale:
             names = ", ".join(map(self.name_of, sorted(stale)))
             raise ConflictError(f"{names} changed since you saw it", advice="look at it again, then decide")
 

@@ -13,17 +13,18 @@ import numpy as np
 from pydantic import NonNegativeInt, ValidationError
 
 from justright.data.quarantine import printable
-from justright.review.actions import MAX_NAME, Request, clean_text
+from justright.review.actions import MAX_NAME
 from justright.review.export import label_table, new_folder, put_image
 from justright.review.formats import FORMATS, GivenLabel, LabelSheet, checked, format_of, read_json
 from justright.review.image_names import ImageNames
 from justright.review.open_review import OpenReview
-from justright.review.relabel import NO_CATEGORY, Relabel, SetLabels, corrections
+from justright.review.relabel import NO_CATEGORY, Relabel, corrections
 from justright.review.state import REJECTED
-from justright.review.wording import images_text, listed
+from justright.review.wording import listed
 from justright.utils.context import track
 from justright.utils.errors import DataError, JustrightError
 from justright.utils.files import replacing, write_json
+from justright.utils.wording import count_text
 
 EXPORTED = "exported.json"  # by format: the number of actions of the review when the run was last exported to it
 logger = logging.getLogger(__name__)
@@ -117,27 +118,19 @@ def import_from(opened: OpenReview, path: Path, reviewer: str, form: str | None 
     rows_of: defaultdict[str, list[int]] = defaultdict(list)
     for row, label in sorted(label_of.items()):
         rows_of[label].append(row)
-    try:
-        source = clean_text(printable(path.name)[:MAX_NAME])
-    except ValueError:
-        source = "a file"
-    try:
-        seen = min(_exports(opened).get(form, 0), opened.state.seq)
-        action = SetLabels(source=source, seen=seen, names=list(rows_of), rows=list(rows_of.values()))
-    except ValidationError as error:
-        raise DataError(f"{path} has a label that cannot be a name: {error.errors()[0]['msg']}") from error
+    source = printable(path.resolve().name)[:MAX_NAME]
     with opened.reading() as state:
-        (placed, n_known), base = corrections(opened, action), state.seq
+        seen, base = min(_exports(opened).get(form, 0), state.seq), state.seq
+        placed, n_known = corrections(opened, rows_of, seen)
     if not placed:
         return Imported(form, len(label_of), 0, (), n_known, None)
+    action = Relabel(source=source, placed=placed)
     try:
-        request = Request(id=secrets.token_hex(16), base=base, reviewer=reviewer, action=action)
+        entry = opened.enter(action, reviewer, base, secrets.token_hex(16))
     except ValidationError as error:
         raise JustrightError(f"the reviewer {reviewer!r}: {error.errors()[0]['msg']}") from error
-    line = opened.act(request).line
-    assert isinstance(line.action, Relabel)
-    named = tuple(each.name for each in line.action.placed if each.name is not None)
-    return Imported(form, len(label_of), line.action.n_moved, named, n_known, line.seq)
+    named = tuple(each.name for each in placed if each.name is not None)
+    return Imported(form, len(label_of), action.n_moved, named, n_known, entry.line.seq)
 
 
 def _label_by_row(given: Iterable[GivenLabel], names: ImageNames, path: Path) -> dict[int, str]:
@@ -153,11 +146,12 @@ def _label_by_row(given: Iterable[GivenLabel], names: ImageNames, path: Path) ->
             if label_of.setdefault(row, label) != label:
                 twice[f"{image}: {label_of[row]} and {label}"] = None
     if unknown:
-        problem = f"{path} labels {images_text(len(unknown))} that this run does not have, or has several of that name"
+        n_unknown = count_text(len(unknown), "image")
+        problem = f"{path} labels {n_unknown} that this run does not have, or has several of that name"
         where = f"paths below {names.root}" if names.root else "names as the run was exported"
         raise DataError(f"{problem}:\n{listed(list(unknown))}", expected=where, advice="remove them from the file")
     if twice:
-        problem = f"{path} gives {images_text(len(twice))} two labels:\n{listed(list(twice))}"
+        problem = f"{path} gives {count_text(len(twice), 'image')} two labels:\n{listed(list(twice))}"
         raise DataError(problem, expected="one label per image", advice="remove the wrong ones")
     if not label_of:
         raise DataError(f"{path} holds no labels", expected="at least one image with a label that a person gave")

