@@ -9,16 +9,7 @@ import click
 from justright.benchmark.results import missing_runs, suite_results
 from justright.benchmark.runner import run_suite, suite_costs
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
-from justright.cli.common import (
-    COUNT,
-    FOLDER,
-    OUT_FILE,
-    OUT_FOLDER,
-    OUT_SVG,
-    engine_option,
-    expect_ending,
-    opened_engine,
-)
+from justright.cli.common import COUNT, FOLDER, OUT_FILE, OUT_FOLDER, OUT_SVG, expect_ending, opened_engine, run_options
 from justright.cli.suite_view import FORMATS, draw_suite_figure, show_suite
 from justright.cli.terminal import Terminal, with_terminal
 from justright.runs.problem import POOL_ROLES
@@ -93,7 +84,7 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
     "--jobs", type=COUNT, help="Number of problems to run at once, a process each; one per --device if not given."
 )
 @click.option("--only", multiple=True, metavar="PROBLEM", help="Run only this problem; may be given several times.")
-@engine_option
+@run_options("engine")
 @with_terminal
 def run(
     terminal: Terminal,

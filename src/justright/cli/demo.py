@@ -12,7 +12,7 @@ import click
 
 from justright.benchmark.runner import run_path, run_suite
 from justright.benchmark.suite import Suite, read_suite
-from justright.cli.common import OUT_FOLDER, device_option, seed_option
+from justright.cli.common import OUT_FOLDER, run_options
 from justright.cli.suite_view import show_suite
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.catalog.groceries import KNOWN, write_groceries
@@ -33,8 +33,7 @@ PHOTO_SETTINGS: dict[str, Any] = {}  # of the method: the defaults
 @click.option("--photos", is_flag=True, help="Photos of fruit instead of drawings; needs the extras photos and lite.")
 @click.option("--selectors", is_flag=True, help="Compare what the selectors take from the pool. About two minutes.")
 @click.option("--full", is_flag=True, help="Run all methods with three seeds, and four labeled sets. About an hour.")
-@seed_option
-@device_option
+@run_options("seed", "device")
 @with_terminal
 def demo(terminal: Terminal, out: Path, photos: bool, selectors: bool, full: bool, seed: int, device: str) -> None:
     """Compare simple clustering, own labels, and a pool as guide.

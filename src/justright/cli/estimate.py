@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from justright.cli.common import COUNT, OUT_FILE, OUT_SVG, STORE, Command, NameOf, seed_option
+from justright.cli.common import COUNT, OUT_FILE, OUT_SVG, STORE, Command, NameOf, run_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.estimation import BEST, COUNTERS
 from justright.estimation.base import CategoryCounter
@@ -32,7 +32,7 @@ UNLABELED_COUNTERS = (BEST, "spread")  # those that count without any label
 @click.option("--interval/--no-interval", default=True, help="Also compute a 90 % interval, which takes longer.")
 @click.option("--figure", type=OUT_SVG, help="File for a figure of the estimates, as SVG.")
 @click.option("--out", type=OUT_FILE, help="File for the estimates, as JSON.")
-@seed_option
+@run_options("seed")
 @with_terminal
 def estimate(
     terminal: Terminal,

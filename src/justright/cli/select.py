@@ -9,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from justright.cli.common import COUNT, OUT_FILE, OUT_FOLDER, STORE, Integer, Output, engine_option, seed_option
+from justright.cli.common import COUNT, OUT_FILE, OUT_FOLDER, STORE, Integer, Output, run_options
 from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.features.table import FeatureTable
@@ -44,9 +44,9 @@ from justright.utils.remote import Place
     help="Features of labeled images of the target's own classes, to test whether the pool helps.",
 )
 @click.option("--draws", "n_draws", type=Integer(2), default=N_DRAWS, help="Number of problems of --diagnose.")
-@engine_option
+@run_options("engine")
 @click.option("--workers", type=COUNT, help="Number of threads, processes or tasks; one per core if not given.")
-@seed_option
+@run_options("seed")
 @with_terminal
 def select(
     terminal: Terminal,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from justright.cli.common import Command, NameOf, device_option, scale_option
+from justright.cli.common import Command, NameOf, run_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.runs.request import resolve_device, resolve_scale
@@ -17,8 +17,7 @@ from justright.utils.settings import ANYTHING
 
 @click.command(cls=Command, tables={"Methods": METHODS})
 @click.argument("method", metavar="METHOD", type=NameOf(METHODS))
-@scale_option
-@device_option
+@run_options("scale", "device")
 @with_terminal
 def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
     """List the settings of a method, with defaults.

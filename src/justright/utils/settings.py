@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from textwrap import shorten
@@ -21,7 +21,7 @@ class Range:
 
     allows: Callable[[Any], bool]
     expected: str
-    choices: tuple[str, ...] = ()
+    choices: Collection[str] = ()
 
     def or_none(self) -> Range:
         """The same range, with None allowed too."""
