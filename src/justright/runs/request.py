@@ -93,16 +93,17 @@ def checked_params(selector: str, params: Mapping[str, Any], preset: str | None 
     known = _fields(selector) if selector != AUTO else {}
     for name in params.keys() - {"n_clusters", *known}:
         owners = [each for each in SELECTORS if name in _fields(each)]
-        if not owners and selector != AUTO:
-            problem, expected = f"{selector} has no parameter {name!r}", f"one of {', '.join(known)}"
-            raise JustrightError(problem, expected=expected, advice=did_you_mean(name, known))
-        is_on = bool(owners) and _fields(owners[0])[name].default is True  # the option turns it off
+        if not owners:
+            expected = f"one of {', '.join(known)}"
+            raise JustrightError(
+                f"{selector} has no parameter {name!r}", expected=expected, advice=did_you_mean(name, known)
+            )
+        is_on = _fields(owners[0])[name].default is True  # the option turns it off
         option = f"--{'no-' if is_on else ''}{name.replace('_', '-')}"
-        expected = f"{option} belongs to {' and '.join(owners)}"
-        if selector == AUTO:
-            expected = "no parameters of selectors: auto chooses among their defaults"
         raise JustrightError(
-            f"--selector {selector} together with {option}", expected=expected, advice=f"leave out {option}"
+            f"--selector {selector} together with {option}",
+            expected=f"{option} belongs to {' and '.join(owners)}",
+            advice=f"leave out {option}",
         )
     if preset == "official":
         if selector != "beta" or params.keys() - {"n_clusters"}:

@@ -97,7 +97,7 @@ class Run:
 
     def _stages(self) -> RunFolder:
         cache = self._prepare()
-        costs = self._announced(self.costs)
+        self._announce_time()
         with self._timed("extract"):
             pool, target = self.processes.in_turn(lambda: self._extract(cache))
         with self._timed("count"):
@@ -110,9 +110,6 @@ class Run:
             selection = RunSelection(self.problem, self.spec, self.out, self.processes)
             weight = selection.weight(pool, target, count.n_categories)
             self.notes += selection.notes
-        work = Work.of(self.problem, replace(self.spec, n_target=count.n_categories), self.processes.n, weight)
-        if work != costs.work:  # K and the weights are known now
-            self._announced(replace(costs, work=work), is_begun=True)
         with self._timed("train"):
             methods, reference = self._learn(weight, count.n_categories, (pool.features, target.features))
         method = methods[reference]
@@ -148,21 +145,18 @@ class Run:
         self.processes.wait()
         return cache
 
-    def _announced(self, costs: CostPlan, is_begun: bool = False) -> CostPlan:
-        """Announce the time of a long run, unless it is resumed; returns the costs with the rates of this machine."""
+    def _announce_time(self) -> None:
+        """Say how long the run takes, if that is long. Several processes do not measure it."""
         from justright.runs.measured_rates import with_rates
 
-        is_silent = self.is_resumed or not self.processes.is_first or has_vectors(self.problem.target)
-        if is_silent or not self.is_interactive:
-            return costs
+        if not self.is_interactive or self.is_resumed or self.processes.n > 1 or has_vectors(self.problem.target):
+            return
         try:
-            costs = with_rates(costs, self.problem.target)
-            message = costs.message(is_begun)
+            message = with_rates(self.costs, self.problem.target).message()
         except JustrightError as error:  # if something is wrong, the run itself raises it
             message = f"The duration is unknown: {error}"
         if message:
             notify(message)
-        return costs
 
     def _extract(self, cache: StoresAndCache) -> tuple[FeatureTable, FeatureTable]:
         """Compute the features of pool and target, and keep the readable images."""
