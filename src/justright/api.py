@@ -21,9 +21,14 @@ from justright.data.vectors import checked_vectors, has_vectors, vector_set, wit
 from justright.discovery.methods import is_trained
 from justright.result import VECTORS, Result, Source, network_of, optional_path, showing_progress
 from justright.runs.options import OF_IMAGES, Options, checked_options, describe
-from justright.runs.owner import owned
 from justright.runs.problem import Copies, joined, make_problem
-from justright.runs.request import (
+from justright.runs.request_checks import check_problem, check_request, expect_own_folder
+from justright.runs.run_features import expect_network
+from justright.runs.run_folder import RunFolder, owned
+from justright.runs.source_checks import LeftOut, copies_left_out, label_warnings, left_out_by_name, summary
+from justright.runs.spec import (
+    AUTO,
+    RunSpec,
     make_spec,
     number_of_categories,
     resolve_backbone,
@@ -31,15 +36,9 @@ from justright.runs.request import (
     resolve_method,
     with_published_settings,
 )
-from justright.runs.request_checks import check_problem, check_request, expect_own_folder
-from justright.runs.run_features import expect_network
-from justright.runs.run_folder import RunFolder
-from justright.runs.source_checks import LeftOut, copies_left_out, label_warnings, left_out_by_name, summary
-from justright.runs.spec import AUTO, RunSpec
-from justright.utils.context import current, notify, use
+from justright.utils.context import current, notify, silent, use
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import ENGINES
-from justright.utils.progress import silent
 from justright.utils.remote import place_of
 
 

@@ -17,11 +17,10 @@ from justright.discovery.methods import METHODS
 from justright.discovery.predictions import NEITHER_SHARE, Predictions
 from justright.evaluation import Scores
 from justright.runs.cluster_table import cluster_table
-from justright.runs.request import resolve_device
 from justright.runs.run_folder import RunFolder
-from justright.utils.context import current, use
+from justright.runs.spec import resolve_device
+from justright.utils.context import bar, current, outermost_only, silent, use
 from justright.utils.errors import DataError
-from justright.utils.progress import bar, outermost_only, silent
 
 if TYPE_CHECKING:
     from justright.review.security import Access

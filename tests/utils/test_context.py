@@ -3,9 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 from threading import Thread
 
-from justright.utils.context import current, track, use
+from justright.utils.context import current, outermost_only, silent, track, use
 from justright.utils.files import home
-from justright.utils.progress import outermost_only, silent
 
 
 def recorder(seen):

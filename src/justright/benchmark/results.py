@@ -27,9 +27,8 @@ from justright.runs.spec import RunSpec, config_of
 from justright.selection import SELECTORS
 from justright.utils.errors import DataError
 from justright.utils.files import parsed_json
-from justright.utils.fingerprint import differences
 from justright.utils.hashing import hash_value, signed, verified
-from justright.utils.settings import flat
+from justright.utils.settings import differences, flat
 from justright.utils.types import UNLABELED, Labels
 
 RESULTS = "results.jsonl"

@@ -12,13 +12,13 @@ import click
 
 from justright.benchmark.runner import run_path, run_suite
 from justright.benchmark.suite import Suite, read_suite
+from justright.cli.benchmark import show_suite
 from justright.cli.common import OUT_FOLDER, run_options
-from justright.cli.suite_view import show_suite
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.catalog.groceries import KNOWN, write_groceries
 from justright.evaluation.scores import GROUPS
-from justright.runs.request import resolve_device
 from justright.runs.run_folder import RunFolder
+from justright.runs.spec import resolve_device
 from justright.utils.context import use
 from justright.utils.errors import JustrightError, MissingDataError
 

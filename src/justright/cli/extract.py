@@ -12,7 +12,7 @@ from justright.cli.common import COUNT, SOURCES, STORE, Command, Integer, opened
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.features.choices import BACKBONES, BATCH_SIZE, POOLINGS, PRECISIONS
-from justright.runs.request import resolve_backbone, resolve_device
+from justright.runs.spec import resolve_backbone, resolve_device
 from justright.utils.files import expect_writable
 from justright.utils.remote import Place
 

@@ -14,8 +14,7 @@ from justright.cli.common import COUNT, FILE, SOURCES, TRAINING, Command, Intege
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data import ImageSet, open_images
 from justright.discovery.methods import METHODS
-from justright.runs.request import make_spec, resolve_device, resolve_method
-from justright.runs.spec import AUTO, config_of
+from justright.runs.spec import AUTO, config_of, make_spec, resolve_device, resolve_method
 from justright.utils.errors import JustrightError, MissingDataError
 from justright.utils.files import size_text
 

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import click
 
 from justright.cli.common import Command, value_type
-from justright.runs.request import PRESETS, checked_params
+from justright.runs.spec import PRESETS, checked_params
 from justright.selection import DEFAULT_SELECTOR, SELECTORS, Selector, selector_of
 from justright.selection.clustered import ClusteredSelector
 from justright.utils.errors import JustrightError

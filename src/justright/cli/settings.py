@@ -10,8 +10,7 @@ import click
 from justright.cli.common import Command, NameOf, run_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
-from justright.runs.request import resolve_device, resolve_scale
-from justright.runs.spec import AUTO, OWN_OPTIONS, RunSpec, config_of
+from justright.runs.spec import AUTO, OWN_OPTIONS, RunSpec, config_of, resolve_device, resolve_scale
 from justright.utils.settings import ANYTHING
 
 

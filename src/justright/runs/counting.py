@@ -18,7 +18,7 @@ from justright.runs.run_features import fingerprints
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
 from justright.utils.errors import DegenerateError
-from justright.utils.fingerprint import is_made_with
+from justright.utils.settings import is_made_with
 from justright.utils.types import UNLABELED, Mask
 
 _log = logging.getLogger(__name__)

@@ -20,10 +20,9 @@ from justright.data import ImageSet, Split, glyph_set
 from justright.discovery.methods import METHODS
 from justright.geometry import evenly_spaced
 from justright.runs.costs import LONG, CostPlan, Rates
-from justright.utils.context import use
+from justright.utils.context import silent, use
 from justright.utils.errors import BadImageError
 from justright.utils.parallel import n_cores
-from justright.utils.progress import silent
 from justright.utils.types import UNLABELED
 
 T = TypeVar("T")

@@ -20,8 +20,7 @@ from justright.discovery.methods import METHODS
 from justright.discovery.training_data import WEIGHTINGS
 from justright.estimation import BEST, COUNTERS
 from justright.runs.problem import POOL_ROLES
-from justright.runs.request import HELD_OUT, UNTRAINED
-from justright.runs.spec import ANSWERS, AUTO, SCALES, RunSpec
+from justright.runs.spec import ANSWERS, AUTO, HELD_OUT, SCALES, UNTRAINED, RunSpec
 from justright.utils.errors import JustrightError, did_you_mean
 from justright.utils.parallel import ENGINES
 from justright.utils.settings import (

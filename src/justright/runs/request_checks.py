@@ -10,9 +10,9 @@ import numpy as np
 from justright.data.quarantine import MAX_BAD
 from justright.evaluation.files import expect_truth
 from justright.runs.counting import check_k
-from justright.runs.given_weights import check_weights
 from justright.runs.problem import OWN, Problem
 from justright.runs.run_folder import RECOMPUTED, TRUTH, RunFolder
+from justright.runs.run_selection import check_weights
 from justright.runs.spec import RunSpec, config_of
 from justright.selection import SELECTORS, BetaSelector, Selector, selector_of
 from justright.selection.clustered import ClusteredSelector

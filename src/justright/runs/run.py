@@ -38,11 +38,10 @@ from justright.runs.cluster_table import doubts_json, write_clusters
 from justright.runs.costs import CostPlan, Work
 from justright.runs.counting import Count, count_categories
 from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, frozen_check, simple_results
-from justright.runs.owner import owned
 from justright.runs.problem import Problem, given_in_words
 from justright.runs.request_checks import check_problem, check_request, own_names
 from justright.runs.run_features import StoresAndCache, fingerprints, frozen_features
-from justright.runs.run_folder import DOUBTS, TRUTH, RunFolder
+from justright.runs.run_folder import DOUBTS, TRUTH, RunFolder, owned
 from justright.runs.run_selection import RunSelection
 from justright.runs.source_checks import NAME, LeftOut, summary, unreadable_files, write_left_out
 from justright.runs.spec import RunSpec, config_of

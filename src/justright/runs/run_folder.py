@@ -7,6 +7,8 @@ the hash of each file, which is compared before the file is read.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,10 +34,40 @@ from justright.runs.cluster_table import doubts_from
 from justright.runs.selection import Selection, load_selection
 from justright.runs.source_checks import NAME as LEFT_OUT
 from justright.runs.source_checks import LeftOut, read_left_out
-from justright.utils.errors import DataError, MissingDataError
-from justright.utils.files import parsed_json, write_json
+from justright.utils.errors import DataError, JustrightError, MissingDataError
+from justright.utils.files import explain_disk_full, parsed_json, write_json
 from justright.utils.hashing import hash_file, signed, verified
+from justright.utils.locks import Lock, LockedError
 from justright.utils.types import Array
+
+LOCK = ".owner"  # the lock file in the folder; it is deleted when the work is done
+
+
+class OwnedError(JustrightError):
+    """Another process is writing to the folder."""
+
+
+@contextmanager
+def owned(folder: Path) -> Iterator[None]:
+    """Lock the folder for writing, and create it if it does not exist; OwnedError if another process holds the lock."""
+    was_there = folder.exists()
+    try:
+        with explain_disk_full(folder / LOCK):
+            lock = Lock(folder / LOCK)
+    except LockedError as error:
+        raise OwnedError(
+            f"{folder} is being written by {error}",
+            expected="one process at a time",
+            advice="wait for it, stop it, or name another --out",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+        if not was_there:
+            with suppress(OSError):  # stays unless it is empty
+                folder.rmdir()
+
 
 _log = logging.getLogger(__name__)
 
