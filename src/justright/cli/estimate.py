@@ -17,7 +17,7 @@ from justright.runs.counting import estimate_record
 from justright.utils.errors import JustrightError
 from justright.utils.files import write_json, write_text
 from justright.utils.remote import Place
-from justright.utils.types import UNLABELED, Array
+from justright.utils.types import UNLABELED
 
 SEARCH = "labeled-search"
 UNLABELED_COUNTERS = (BEST, "spread")  # those that count without any label
@@ -76,7 +76,14 @@ def estimate(
             names.remove(SEARCH)
     if max_k is not None and SEARCH not in names:
         raise click.UsageError(f"--max-k is for {SEARCH}, which is not among the counters: {', '.join(names)}.")
-    features, labels, pool = _read(labeled, target, other_kinds)
+    unlabeled, pool = FeatureTable.open(target), None
+    features, labels = np.asarray(unlabeled.features), np.full(len(unlabeled), UNLABELED)
+    if labeled is not None:
+        known = FeatureTable.open(labeled)
+        features, labels = labeled_and_target(known, unlabeled)
+        if other_kinds:
+            n = len(known)
+            features, labels, pool = features[n:], labels[n:], (features[:n], labels[:n])
     n_classes = len(set(labels.tolist()) - {UNLABELED})
     if max_k is not None and max_k < n_classes:
         raise JustrightError(
@@ -101,19 +108,6 @@ def estimate(
     rows = [(name, k[name], _text(intervals.get(name)), len(counters[name].curve_)) for name in names]
     terminal.table("Number of categories", ("counter", "K", "90 % interval", "points of its curve"), rows)
     terminal.result(result, answer(k, intervals))
-
-
-def _read(labeled: Place | None, target: Place, other_kinds: bool) -> tuple[Array, Array, tuple[Array, Array] | None]:
-    """Features and labels of the images to count, and those of images of other kinds."""
-    unlabeled = FeatureTable.open(target)
-    if labeled is None:
-        return np.asarray(unlabeled.features), np.full(len(unlabeled), UNLABELED), None
-    known = FeatureTable.open(labeled)
-    features, labels = labeled_and_target(known, unlabeled)
-    if not other_kinds:
-        return features, labels, None
-    n = len(known)
-    return features[n:], labels[n:], (features[:n], labels[:n])
 
 
 def answer(estimates: dict[str, int], intervals: dict[str, tuple[int, int]]) -> str:

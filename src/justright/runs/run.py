@@ -122,7 +122,6 @@ class Run:
             with self._timed("evaluate"):
                 check = self._evaluate(predictions, check, simple)
             self._finish(method, count, selection, check, expected, fingerprints(pool, target))
-            self._remove_checkpoints()
         self.processes.wait()
         return RunFolder(self.out)
 
@@ -226,17 +225,16 @@ class Run:
         """Compare the trained result with simple methods on frozen features; returns the clusters of these too."""
         if not method.trainings(method.config_):
             return None, None
-        own = own_names(self.problem)
+        is_joint, simple = self.spec.answer == "joint", None
         try:
-            simple = simple_results(method, pool, target, own) if self.spec.answer == "joint" else None
-            check = frozen_check(method, pool, target, simple)
-            self.notes.append(check.note(self.spec.method))
+            if is_joint or self._truth() is not None:
+                simple = simple_results(method, pool, target, own_names(self.problem))
+            # whether the truth is known must not change the check
+            check = frozen_check(method, pool, target, simple if is_joint else None)
         except DegenerateError as error:
             self.notes.append(f"not checked against {FROZEN}: {error.problem}")
             return None, None
-        # only after the check: whether the truth is known must not change it
-        if simple is None and self._truth() is not None:
-            simple = simple_results(method, pool, target, own)
+        self.notes.append(check.note(self.spec.method))
         return check, simple
 
     def _predict(self, method: Any) -> tuple[Predictions, ExpectedRight | None]:
@@ -298,6 +296,9 @@ class Run:
         expected: ExpectedRight | None,
         prints: Mapping[str, Any],
     ) -> None:
+        """Write run.json, and keep one small checkpoint of each training, which a finished run is resumed from."""
+        from justright.discovery.checkpoints import Checkpoints
+
         spec, begun = self.spec, self.folder.about
         self.folder.save_about(
             {
@@ -325,11 +326,6 @@ class Run:
                 "seconds": self.seconds,
             }
         )
-
-    def _remove_checkpoints(self) -> None:
-        """Keep one small checkpoint of each training, which a finished run is resumed from."""
-        from justright.discovery.checkpoints import Checkpoints
-
         for seed in (self.out, *self.out.glob("seed-*")):
             for part in (".", *FIRST_PARTS):
                 Checkpoints(seed / part / "checkpoint").finish()

@@ -164,7 +164,7 @@ class RunSelection:
             return np.ones(n_own)  # there is nothing to select from
         merged = merge_tables([pool.from_row(n_own)])
         if given is not None:
-            result = Selection.of_weights(GIVEN, given.of_rows(n_own, merged.labels), merged)
+            result = Selection.of(GIVEN, given.of_rows(n_own, merged.labels), merged)
         else:
             name = self.spec.selector
             if name == AUTO:

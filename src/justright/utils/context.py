@@ -1,4 +1,4 @@
-"""What all stages of one piece of work share: how progress and messages are shown, where work runs, where the cache is.
+"""What all stages of one piece of work share: how progress and messages are shown, and where work runs.
 
 Example:
     with use(progress=progress_bar, engine=engine):
@@ -13,22 +13,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
 
-@runtime_checkable  # the shape checker of the tests calls isinstance
-class Track(Protocol):
-    """A function that yields `steps` and shows progress meanwhile, such as a progress bar.
-
-    `total` is the number of steps, and `what` names them, such as "images".
-    """
-
-    def __call__(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
-        """Yield every step."""
-        ...
+Track: TypeAlias = Callable[[Iterable[Any], int, str], Iterator[Any]]
+"""Yields steps and shows progress meanwhile, as a progress bar does: of the steps, their number, and what they are."""
 
 
 def silent(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
@@ -75,7 +66,6 @@ class Context:
     message: Callable[[str], None] = logging.getLogger("justright").info  # shows one sentence to the user
     engine: Any = None  # where features, views and weights are computed; None: threads of this process
     tensorboard: bool = False  # whether trainings also write their curves for TensorBoard
-    cache: Path | None = None  # folder of the cache, in place of JUSTRIGHT_HOME
     command: str = ""  # the command line that made this call, for run.json; empty in Python
 
 
