@@ -225,7 +225,6 @@ def _messages(spec: RunSpec, left_out: Sequence[LeftOut], warnings: Sequence[str
     """What a user should know before the run starts."""
     messages = [f"{summary(left_out)}."] if left_out else []
     messages += [f"Warning: {each}." for each in warnings]
-    messages += [copies.message] if copies.message else []
     messages += [f"{note}." for note in copies.notes]
     if spec.scale == "small" and is_trained(spec.method):
         messages.append("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")

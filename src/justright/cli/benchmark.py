@@ -35,6 +35,15 @@ from justright.runs.spec import AUTO, resolve_device
 from justright.utils.errors import JustrightError
 from justright.utils.files import write_text
 
+FORMATS = (".md", ".tex", ".csv", ".html")
+PLAIN_NOTES = (
+    "The first table: means over problems, and the change against the baseline with its 95 % interval over them.",
+    "Claims: differences over problems, corrected for their number by Holm's method.",
+    "Single problems: mean and standard deviation over seeds.",
+)
+
+Shown = tuple[list[TextTable], dict[str, Any], str]  # tables, their numbers for JSON, and a remark
+
 profile_option = click.option(
     "--profile",
     type=click.Choice(PROFILES),
@@ -227,16 +236,6 @@ def _folder(out: Path | None, suite: Suite) -> Path:
     if out is None and not suite.profile:
         raise click.UsageError("Missing option '--out'.")
     return out or Path(f"benchmark-{suite.profile}")
-
-
-FORMATS = (".md", ".tex", ".csv", ".html")
-PLAIN_NOTES = (
-    "The first table: means over problems, and the change against the baseline with its 95 % interval over them.",
-    "Claims: differences over problems, corrected for their number by Holm's method.",
-    "Single problems: mean and standard deviation over seeds.",
-)
-
-Shown = tuple[list[TextTable], dict[str, Any], str]  # tables, their numbers for JSON, and a remark
 
 
 def show_suite(

@@ -38,7 +38,7 @@ from justright.runs.cluster_table import doubts_json, write_clusters
 from justright.runs.costs import CostPlan, Work
 from justright.runs.counting import Count, count_categories
 from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, frozen_check, simple_results
-from justright.runs.problem import Problem, given_in_words
+from justright.runs.problem import Problem
 from justright.runs.request_checks import check_problem, check_request, own_names
 from justright.runs.run_features import StoresAndCache, fingerprints, frozen_features
 from justright.runs.run_folder import DOUBTS, TRUTH, RunFolder, owned
@@ -193,9 +193,7 @@ class Run:
         reference = self._vote(methods) if spec.n_seeds > 1 else 0
         method = methods[reference]
         self.notes += method.notes_
-        if n_given := int(np.sum(method.is_given_)):
-            self.notes.append(given_in_words(n_given))
-        if n_unused := len(self.problem.given_rows()) - n_given:
+        if n_unused := len(self.problem.given_rows()) - int(np.sum(method.is_given_)):
             self.notes.append(
                 f"the labels of {n_unused:,} images of the target are not used: their classes were left out of learning"
             )

@@ -40,37 +40,6 @@ from justright.utils.hashing import hash_file, signed, verified
 from justright.utils.locks import Lock, LockedError
 from justright.utils.types import Array
 
-LOCK = ".owner"  # the lock file in the folder; it is deleted when the work is done
-
-
-class OwnedError(JustrightError):
-    """Another process is writing to the folder."""
-
-
-@contextmanager
-def owned(folder: Path) -> Iterator[None]:
-    """Lock the folder for writing, and create it if it does not exist; OwnedError if another process holds the lock."""
-    was_there = folder.exists()
-    try:
-        with explain_disk_full(folder / LOCK):
-            lock = Lock(folder / LOCK)
-    except LockedError as error:
-        raise OwnedError(
-            f"{folder} is being written by {error}",
-            expected="one process at a time",
-            advice="wait for it, stop it, or name another --out",
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
-        if not was_there:
-            with suppress(OSError):  # stays unless it is empty
-                folder.rmdir()
-
-
-_log = logging.getLogger(__name__)
-
 FORMAT = "justright run 1"
 DOUBTS = "doubts.json"
 RECOMPUTED = (  # files that a run computes again if it is started again
@@ -81,6 +50,9 @@ RECOMPUTED = (  # files that a run computes again if it is started again
 TRUTH = "truth.parquet"  # rewritten only if the labels are given again
 # files that it does not compute again; the header of a feature store has the hashes of its other files
 KEPT = (TRUTH, "pool.features/store.json", "target.features/store.json")
+LOCK = ".owner"  # the lock file in the folder; it is deleted when the work is done
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -335,3 +307,29 @@ def _object(path: Path, line: bytes | None = None) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}", expected="JSON as the run wrote it") from error
     raise DataError(f"{path} holds a {type(value).__name__}", expected="JSON of names and values, {...}")
+
+
+class OwnedError(JustrightError):
+    """Another process is writing to the folder."""
+
+
+@contextmanager
+def owned(folder: Path) -> Iterator[None]:
+    """Lock the folder for writing, and create it if it does not exist; OwnedError if another process holds the lock."""
+    was_there = folder.exists()
+    try:
+        with explain_disk_full(folder / LOCK):
+            lock = Lock(folder / LOCK)
+    except LockedError as error:
+        raise OwnedError(
+            f"{folder} is being written by {error}",
+            expected="one process at a time",
+            advice="wait for it, stop it, or name another --out",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+        if not was_there:
+            with suppress(OSError):  # stays unless it is empty
+                folder.rmdir()

@@ -34,6 +34,7 @@ from justright.utils.types import Array
 
 EXPECTED = "a table with the columns class_name and weight, one row per class, or with id one row per image"
 N_SHOWN = 3
+FALLBACK = "none"  # the selector if a diagnosis is not possible
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,6 @@ def _labels(
             advice="use the --labeled and --pool of these weights, or select again",
         )
     return [label for label in labels if label is not None]
-
-
-FALLBACK = "none"  # the selector if a diagnosis is not possible
 
 
 @dataclass(eq=False)

@@ -38,6 +38,16 @@ ANSWERS: tuple[str, ...] = get_args(Answer)
 OWN_OPTIONS = {"n_epochs": "--epochs", "minutes": "--minutes", "held_out_share": "--held-out"}
 
 
+PRESETS = {
+    "paper": "as the equations and tables of the paper have it",
+    "official": "as the public code of the paper does it",
+}
+UNTRAINED = "kmeans"  # the method without training
+HELD_OUT = 0.1  # share of the labeled images that calibrates confidences, except at the scale of the paper
+PUBLISHED_ENTROPY = dict.fromkeys(("cars", "aircraft", "herbarium19", "imagenet100", "imagenet1k-ssb"), 1.0)
+"""`entropy_scale` in SimGCD's scripts by data set, where it is not the default."""
+
+
 @dataclass(frozen=True)
 class RunSpec:
     """One selector, one method, one seed."""
@@ -117,16 +127,6 @@ def config_of(spec: RunSpec) -> Any:
     return config.with_settings(dict(spec.settings) | {"minutes": minutes / spec.n_seeds})
 
 
-PRESETS = {
-    "paper": "as the equations and tables of the paper have it",
-    "official": "as the public code of the paper does it",
-}
-UNTRAINED = "kmeans"  # the method without training
-HELD_OUT = 0.1  # share of the labeled images that calibrates confidences, except at the scale of the paper
-PUBLISHED_ENTROPY = dict.fromkeys(("cars", "aircraft", "herbarium19", "imagenet100", "imagenet1k-ssb"), 1.0)
-"""`entropy_scale` in SimGCD's scripts by data set, where it is not the default."""
-
-
 def make_spec(
     *,
     device: str,
@@ -164,7 +164,7 @@ def make_spec(
         others["select_labeled"], selector = True, selector or "beta"
     if preset == "paper":
         others["pool_role"] = "rival"
-    if preset == "official" and "weigh_contrastive" in _settings_of(method):
+    if preset == "official" and hasattr(METHODS[method].config_class, "weigh_contrastive"):
         values = {"weigh_contrastive": False} | values
     selector, params = selector or DEFAULT_SELECTOR, selector_params or {}
     if others.get("n_target") is None and isinstance(params.get("n_clusters"), int):
@@ -245,7 +245,7 @@ def resolve_backbone(backbone: str, device: str, checkpoint: Path | None, previo
 def with_published_settings(spec: RunSpec, datasets: Sequence[str]) -> RunSpec:
     """At the scale of the paper, add what its scripts set for the data set of the target."""
     entropy = PUBLISHED_ENTROPY.get(datasets[0]) if len(datasets) == 1 else None
-    if spec.scale != "paper" or entropy is None or "entropy_scale" not in _settings_of(spec.method):
+    if spec.scale != "paper" or entropy is None or not hasattr(METHODS[spec.method].config_class, "entropy_scale"):
         return spec
     return replace(spec, settings={"entropy_scale": entropy} | dict(spec.settings))
 
@@ -304,10 +304,6 @@ def _estimate_in(file: Path) -> int:
         return number
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise DataError(f"{file} does not hold a number of categories: {error!r}", expected=expected) from error
-
-
-def _settings_of(method: str) -> set[str]:
-    return {field.name for field in fields(METHODS[method].config_class)}
 
 
 def _fields(selector: str) -> dict[str, Field[Any]]:

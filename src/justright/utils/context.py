@@ -55,9 +55,6 @@ def outermost_only(track: Track) -> Track:
     return outermost
 
 
-T = TypeVar("T")
-
-
 @dataclass(frozen=True)
 class Context:
     """Shared by all calls below a `with use(...)`. None of it changes a result, so it is no argument of functions."""
