@@ -73,9 +73,9 @@ def value_type(kind: Any, allowed: Range) -> click.ParamType:  # type: ignore[ty
     kinds = get_args(kind) or (kind,)
     if allowed.choices and not {float, int} & {*kinds}:
         return NameOf(allowed.choices)
-    if Path in kinds and int not in kinds:
+    if Path in kinds:
         return PATH
-    return SettingValue(next(type_ for type_ in (float, str, int) if type_ in kinds), allowed)
+    return SettingValue(next(type_ for type_ in (float, int, str) if type_ in kinds), allowed)
 
 
 class Output(click.Path):
@@ -147,7 +147,7 @@ def read_settings(assignments: Iterable[str]) -> dict[str, Any]:
 
 TRAINING = ("method", "scale", "epochs", "settings", "minutes", "held_out", "n_seeds")
 SPECIAL: dict[str, dict[str, Any]] = {  # what `runs.options` does not say of an option
-    "k": {"metavar": "NUMBER|FILE"},
+    "k": {"type": str, "metavar": "NUMBER|FILE"},
     "method": {"type": NameOf(METHODS, AUTO)},
     "truth": {"type": FILE},
     "weights": {"type": FILE},

@@ -105,22 +105,8 @@ def estimate(
     if out:
         write_json(out, result)
     k = {name: counters[name].n_categories_ for name in names}
-    rows = [(name, k[name], _text(intervals.get(name)), len(counters[name].curve_)) for name in names]
+    ranges = {name: f"{low} to {high}" for name, (low, high) in intervals.items()}
+    rows = [(name, k[name], ranges.get(name, ""), len(counters[name].curve_)) for name in names]
     terminal.table("Number of categories", ("counter", "K", "90 % interval", "points of its curve"), rows)
-    terminal.result(result, answer(k, intervals))
-
-
-def answer(estimates: dict[str, int], intervals: dict[str, tuple[int, int]]) -> str:
-    """A sentence with the combined estimate and the range of the others; empty for another counter alone."""
-    if BEST not in estimates:
-        return ""
-    interval = _text(intervals.get(BEST))
-    if interval:
-        interval = f", 90 % interval {interval}"
-    others = sorted(k for name, k in estimates.items() if name != BEST)
-    range_text = f"all others {others[0]}" if others[0] == others[-1] else f"the others {others[0]} to {others[-1]}"
-    return f"K = {estimates[BEST]}{interval}; {range_text}."
-
-
-def _text(interval: tuple[int, int] | None) -> str:
-    return f"{interval[0]} to {interval[1]}" if interval else ""
+    between = f", 90 % interval {ranges[counter]}" if interval else ""
+    terminal.result(result, f"K = {k[counter]}{between}.")

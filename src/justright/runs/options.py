@@ -178,8 +178,11 @@ class Option(NamedTuple):
 @cache
 def option_types() -> dict[str, Option]:
     """The options by name."""
-    hints = get_type_hints(Options, include_extras=True)
-    return {name: Option(*get_args(hint), DEFAULTS.get(name)) for name, hint in hints.items()}
+    options = {}
+    for name, hint in get_type_hints(Options, include_extras=True).items():
+        kind, about, allowed = get_args(hint)
+        options[name] = Option(kind, about, allowed, DEFAULTS.get(name))
+    return options
 
 
 def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -177,7 +177,7 @@ def _in_processes(n_workers: int, work: Callable[[Any], Any], items: Iterable[An
         executor = ProcessPoolExecutor(
             n_workers, multiprocessing.get_context("spawn"), initializer=_prepare_worker, initargs=(pickled,)
         )
-        submit = partial(executor.submit, _apply_pickled)
+        submit = partial(executor.submit, _apply_pickled)  # type: ignore[call-arg]
         to_submit = chain(tuple(unfinished), remembered())
         try:
             for result in in_order(submit, Future.result, to_submit, n_workers * AHEAD_PER_WORKER):
