@@ -183,13 +183,9 @@ def predict(
     neither: float = NEITHER_SHARE,
     max_bad: float = MAX_BAD,
 ) -> tuple[Predictions, Any]:
-    """Category and confidence of images by the model of a run, and the model.
+    """Category and confidence of images by the model of a run, and the model; parameters as in `Result.predict`.
 
     An image of the run's target keeps its category and confidence, a labeled image its label.
-
-    Parameters:
-        neither: an image that fits worse than all but this share of the target's images fits no category; 0: never.
-        max_bad: largest share of images that may be unreadable; they are left out.
     """
     from justright.discovery.model_files import about_model
 

@@ -17,8 +17,8 @@ from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.estimation import COUNTERS
 from justright.result import Result
-from justright.runs.cluster_table import NAME as CLUSTERS
-from justright.runs.source_checks import NAME as LEFT_OUT
+from justright.runs.cluster_table import CLUSTERS
+from justright.runs.source_checks import LEFT_OUT
 from justright.runs.spec import AUTO
 from justright.utils.context import use
 from justright.utils.wording import count_text

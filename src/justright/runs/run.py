@@ -33,8 +33,7 @@ from justright.discovery.methods import FIRST_PARTS, METHODS, is_trained
 from justright.discovery.predictions import UNCALIBRATED, Predictions
 from justright.evaluation.files import copy_truth, expect_truth, read_judged
 from justright.features.table import FeatureTable
-from justright.runs.cluster_table import NAME as CLUSTERS
-from justright.runs.cluster_table import doubts_json, write_clusters
+from justright.runs.cluster_table import CLUSTERS, doubts_json, write_clusters
 from justright.runs.costs import CostPlan, Work
 from justright.runs.counting import Count, count_categories
 from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, frozen_check, simple_results
@@ -43,7 +42,7 @@ from justright.runs.request_checks import check_problem, check_request, own_name
 from justright.runs.run_features import StoresAndCache, fingerprints, frozen_features
 from justright.runs.run_folder import DOUBTS, TRUTH, RunFolder, owned
 from justright.runs.run_selection import RunSelection
-from justright.runs.source_checks import NAME, LeftOut, summary, unreadable_files, write_left_out
+from justright.runs.source_checks import LEFT_OUT, LeftOut, summary, unreadable_files, write_left_out
 from justright.runs.spec import RunSpec, config_of
 from justright.utils.context import notify
 from justright.utils.errors import DegenerateError, JustrightError
@@ -165,7 +164,7 @@ class Run:
         unreadable = unreadable_files(problem.pool.images, pool, is_target=False)
         unreadable += unreadable_files(problem.target, target, is_target=True)
         self.left_out = [*self.left_out, *unreadable]
-        self.notes += [f"{summary(self.left_out)}. {NAME} lists them"] if self.left_out else []
+        self.notes += [f"{summary(self.left_out)}. {LEFT_OUT} lists them"] if self.left_out else []
         if self.truth is not None:  # ids and readable images are known now
             expect_truth(self.truth, self.problem.target.table, own_names(self.problem))
         if self.processes.is_first:

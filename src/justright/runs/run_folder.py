@@ -29,11 +29,9 @@ from justright.discovery.predictions import Predictions
 from justright.evaluation import Scores
 from justright.evaluation.files import JudgedPredictions, read_judged
 from justright.features.table import FeatureTable
-from justright.runs.cluster_table import NAME as CLUSTERS
-from justright.runs.cluster_table import doubts_from
+from justright.runs.cluster_table import CLUSTERS, doubts_from
 from justright.runs.selection import Selection, load_selection
-from justright.runs.source_checks import NAME as LEFT_OUT
-from justright.runs.source_checks import LeftOut, read_left_out
+from justright.runs.source_checks import LEFT_OUT, LeftOut, read_left_out
 from justright.utils.errors import DataError, JustrightError, MissingDataError
 from justright.utils.files import explain_disk_full, parsed_json, write_json
 from justright.utils.hashing import hash_file, signed, verified
