@@ -273,31 +273,25 @@ class CostPlan:
 
     def check_disk(self) -> None:
         """Raise if the run does not fit on the disk."""
-        lacking = {} if (self.folder / "model.safetensors").exists() else self._lacking_bytes()
-        if not lacking:
+        if (self.folder / "model.safetensors").exists():
             return
-        files = ", ".join(f"{each.what} {size_text(each.n_missing)} in {each.folder}" for each in self.files())
-        total = size_text(sum(each.n_missing for each in self.files()))
-        fewer_views = (
-            ", or store fewer views with --set views=2 or none with --set views=fresh" if self.trainings else ""
-        )
-        raise JustrightError(
-            "there is not enough disk space for this run: "
-            + ", ".join(f"{size_text(lack)} more is needed in {folder}" for folder, lack in lacking.items()),
-            expected=f"{total} of disk space: {files}",
-            advice=f"free {size_text(max(lacking.values()))}, set another --out or JUSTRIGHT_HOME{fewer_views}",
-        )
-
-    def _lacking_bytes(self) -> dict[Path, int]:
-        """Missing bytes of each disk that is too small, by a folder on it."""
-        needed: Counter[int] = Counter()
+        needed: Counter[int] = Counter()  # bytes by disk
         folder_on: dict[int, Path] = {}
         for each in self.files():
             folder = nearest_existing(each.folder)
             needed[folder.stat().st_dev] += each.n_missing
             folder_on.setdefault(folder.stat().st_dev, folder)
         lacking = {folder: needed[disk] - shutil.disk_usage(folder).free for disk, folder in folder_on.items()}
-        return {folder: n_bytes for folder, n_bytes in lacking.items() if n_bytes > 0}
+        texts = [f"{size_text(lack)} more is needed in {folder}" for folder, lack in lacking.items() if lack > 0]
+        if not texts:
+            return
+        files = ", ".join(f"{each.what} {size_text(each.n_missing)} in {each.folder}" for each in self.files())
+        fewer_views = ", or store fewer views: --set views=2, or --set views=fresh for none" if self.trainings else ""
+        raise JustrightError(
+            f"there is not enough disk space for this run: {', '.join(texts)}",
+            expected=f"{size_text(sum(needed.values()))} of disk space: {files}",
+            advice=f"free {size_text(max(lacking.values()))}, set another --out or JUSTRIGHT_HOME{fewer_views}",
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The costs and rates as plain values."""
