@@ -21,14 +21,13 @@ from justright.data.vectors import checked_vectors, has_vectors, vector_set, wit
 from justright.discovery.methods import is_trained
 from justright.result import VECTORS, Result, Source, network_of, optional_path, showing_progress
 from justright.runs.options import OF_IMAGES, Options, checked_options, describe
-from justright.runs.problem import Copies, joined, make_problem
+from justright.runs.problem import joined, make_problem
 from justright.runs.request_checks import check_problem, check_request, expect_own_folder
 from justright.runs.run_features import expect_network
 from justright.runs.run_folder import RunFolder, owned
-from justright.runs.source_checks import LeftOut, copies_left_out, label_warnings, left_out_by_name, summary
+from justright.runs.source_checks import copies_left_out, label_warnings, left_out_by_name, summary
 from justright.runs.spec import (
     AUTO,
-    RunSpec,
     make_spec,
     number_of_categories,
     resolve_backbone,
@@ -201,8 +200,14 @@ def run_discovery(
         warnings = label_warnings(problem.pool, target.classes.values() if target_has_labels else ())
         all_labeled = problem.pool.images
         problem, copies = problem.without_copies() if drop_copies else problem.with_given_labels(own)
-        for message in _messages(spec, left_out, warnings, copies):
-            notify(message)
+        if left_out:
+            notify(f"{summary(left_out)}.")
+        for warning in warnings:
+            notify(f"Warning: {warning}.")
+        for note in copies.notes:
+            notify(f"{note}.")
+        if spec.scale == "small" and is_trained(spec.method):
+            notify("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
         files = {"truth": truth, "weights": spec.weights, "checkpoint": spec.checkpoint}
         about = sources | {name: path and str(path) for name, path in files.items()}
         about |= {"features": list(map(str, spec.features)), "network": why, "copies left out": copies.n_left_out}
@@ -219,16 +224,6 @@ def run_discovery(
             is_interactive=True,
         )
         return Result(run.all(is_owned=True))
-
-
-def _messages(spec: RunSpec, left_out: Sequence[LeftOut], warnings: Sequence[str], copies: Copies) -> list[str]:
-    """What a user should know before the run starts."""
-    messages = [f"{summary(left_out)}."] if left_out else []
-    messages += [f"Warning: {each}." for each in warnings]
-    messages += [f"{note}." for note in copies.notes]
-    if spec.scale == "small" and is_trained(spec.method):
-        messages.append("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
-    return messages
 
 
 def _sources(sources: Source | Sequence[Source] | None) -> list[Source]:

@@ -79,6 +79,8 @@ def check_problem(
 
 def expect_own_folder(out: Path, sources: Iterable[str]) -> None:
     """Raise if the folder of a new run is one of its sources, or holds files that the run would overwrite."""
+    if out.is_file():
+        raise JustrightError(f"out is the file {out}", expected="a new folder, or that of a run to resume")
     if (out / "run.json").exists() or not out.is_dir():
         return
     if any(Path(source).is_dir() and out.samefile(source) for source in sources):
