@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from justright.api import DEFAULTS
-from justright.runs.options import explained
+from justright.runs.options import explained, option_types
 
 PAGE, PLACE = "reference/python.md", "<!-- options -->"
 
@@ -12,5 +11,6 @@ def on_page_markdown(markdown: str, page, **_) -> str:
     """Put the table at its place; called by mkdocs for each page."""
     if page.file.src_uri != PAGE:
         return markdown
-    rows = [f"| `{name}` | `{DEFAULTS[name]!r}` | {about} |" for name, about in explained(DEFAULTS)]
+    options = option_types()
+    rows = [f"| `{name}` | `{options[name].default!r}` | {about} |" for name, about in explained(options)]
     return markdown.replace(PLACE, "\n".join(["| option | default | meaning |", "|---|---|---|", *rows]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.runs.owner import LOCK
+from justright.runs.run_folder import LOCK
 
 
 def left_by_a_dead_process(path: Path) -> Path:

@@ -269,7 +269,7 @@ def test_equal_bad_files_are_all_counted(kinds):
 def test_unfinished_run_is_not_called_damaged(kinds, words):
     RunFolder(kinds / "run").save_about({"is_finished": False})
     message = refused(*words)
-    assert "run has no predictions: the run is not finished" in message
+    assert "run has no predictions.parquet: the run is not finished" in message
     assert "call justright discover again with the same options" in message
     assert "there is no model.json" in refused("predict", "run", "photos", "--out", "p.csv")
 

@@ -17,14 +17,17 @@ import numpy as np
 
 from justright.data import ImageSet, open_images
 from justright.data.folder import is_image_name
-from justright.data.quarantine import MAX_BAD
 from justright.data.vectors import checked_vectors, has_vectors, vector_set, with_vectors
 from justright.discovery.methods import is_trained
 from justright.result import VECTORS, Result, Source, network_of, optional_path, showing_progress
-from justright.runs.options import OF_IMAGES, Options, checked_options, defaults_of, describe
-from justright.runs.owner import owned
-from justright.runs.problem import Copies, joined, make_problem
-from justright.runs.request import (
+from justright.runs.options import OF_IMAGES, Options, checked_options, describe
+from justright.runs.problem import joined, make_problem
+from justright.runs.request_checks import check_problem, check_request, expect_own_folder
+from justright.runs.run_features import expect_network
+from justright.runs.run_folder import RunFolder, owned
+from justright.runs.source_checks import copies_left_out, label_warnings, left_out_by_name, summary
+from justright.runs.spec import (
+    AUTO,
     make_spec,
     number_of_categories,
     resolve_backbone,
@@ -32,15 +35,9 @@ from justright.runs.request import (
     resolve_method,
     with_published_settings,
 )
-from justright.runs.request_checks import check_problem, check_request, expect_own_folder
-from justright.runs.run_features import expect_network
-from justright.runs.run_folder import RunFolder
-from justright.runs.source_checks import LeftOut, copies_left_out, label_warnings, left_out_by_name, summary
-from justright.runs.spec import AUTO, RunSpec
-from justright.utils.context import current, notify, use
+from justright.utils.context import current, notify, silent, use
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import ENGINES
-from justright.utils.progress import silent
 from justright.utils.remote import place_of
 
 
@@ -74,10 +71,7 @@ def discover(
     request = {"labeled": [*map(_described, labeled)], "pool": [*map(_described, pool)], "target": _described(target)}
     with showing_progress(progress):
         sets = [[open_images(source) for source in sources] for sources in (labeled, pool, [target])]
-        stores, arrays = _stores_and_arrays(features)
-        if arrays:
-            sets = _with_vectors(sets, arrays)
-        own, others, (unlabeled,) = sets
+        (own, others, (unlabeled,)), stores = _with_features(sets, features)
         return run_discovery(own, others, unlabeled, out, request=request, features=stores, **checked)
 
 
@@ -128,49 +122,42 @@ def run_discovery(
     labeled: Sequence[ImageSet],
     pool: Sequence[ImageSet],
     target: ImageSet,
-    out: str | Path | None = None,
+    out: str | Path | None,
     *,
     request: Mapping[str, Any] | None = None,
-    k: int | str | Path | None = None,
-    backbone: str = AUTO,
-    checkpoint: str | Path | None = None,
-    device: str = AUTO,
-    method: str = AUTO,
-    truth: str | Path | None = None,
-    target_has_labels: bool = False,
-    max_per_class: int | None = None,
-    max_bad: float = MAX_BAD,
-    drop_copies: bool = False,
     features: Sequence[str | Path] = (),
-    weights: str | Path | None = None,
-    engine: str = "local",
-    tensorboard: bool = False,
-    **options: Any,
+    k: int | str | Path | None,
+    backbone: str,
+    checkpoint: str | Path | None,
+    device: str,
+    method: str,
+    truth: str | Path | None,
+    target_has_labels: bool,
+    max_per_class: int | None,
+    max_bad: float,
+    drop_copies: bool,
+    weights: str | Path | None,
+    engine: str,
+    tensorboard: bool,
+    **others: Any,
 ) -> Result:
     """Carry out a run on images that are open already.
 
     Parameters:
         request: the sources of labeled, pool and target, for run.json and to list files that are no images.
         features: stores that `justright extract` wrote for these images and this backbone.
-        options: the other arguments of `runs.request.make_spec`; `runs.options` explains them all.
+        k, ...: the other arguments are the options of `runs.options.Options`, of which `others` go to `make_spec`.
     """
     from justright.discovery.processes import joined_processes
     from justright.runs.run import Run
 
     if truth is not None and target_has_labels:
         raise JustrightError("--truth together with --target-has-labels", expected="one of them")
-    given = {
-        "backbone": backbone != AUTO,
-        "checkpoint": checkpoint is not None,
-        "img_size": bool(options.get("img_size")),
-    }
-    if has_vectors(target) and (idle := [name for name in OF_IMAGES if given[name]]):
+    of_images = zip(OF_IMAGES, (backbone, checkpoint, others["img_size"]), strict=True)
+    if has_vectors(target) and (idle := [name for name, value in of_images if value not in (None, AUTO)]):
         raise JustrightError(f"{idle[0]} together with features that were given", advice=f"leave out {idle[0]}")
     out, truth = Path(mkdtemp(prefix="justright-") if out is None else out), optional_path(truth)
-    if out.exists() and not out.is_dir():
-        raise JustrightError(f"out is the file {out}", expected="a new folder, or that of a run to resume")
     sources = {"pool": [], "labeled": [], "target": ""} | dict(request or {})
-    folders = [*sources["labeled"], *sources["pool"], sources["target"]]
     previous = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
     is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun started
     with ExitStack() as stack:
@@ -181,16 +168,15 @@ def run_discovery(
         spec = make_spec(
             device=device,
             method=method,
-            backbone=backbone,
             checkpoint=optional_path(checkpoint),
             weights=optional_path(weights),
             features=tuple(map(place_of, features)),
             n_target=number_of_categories(k),
-            **options,
+            **others,
         )
         check_request(spec)
         if is_first:
-            expect_own_folder(out, filter(None, folders))
+            expect_own_folder(out, filter(None, [*sources["labeled"], *sources["pool"], sources["target"]]))
             stack.enter_context(owned(out))
         processes = stack.enter_context(joined_processes(device))
         if engine != "local":
@@ -214,22 +200,23 @@ def run_discovery(
         warnings = label_warnings(problem.pool, target.classes.values() if target_has_labels else ())
         all_labeled = problem.pool.images
         problem, copies = problem.without_copies() if drop_copies else problem.with_given_labels(own)
-        for message in _messages(spec, left_out, warnings, copies):
-            notify(message)
+        if left_out:
+            notify(f"{summary(left_out)}.")
+        for warning in warnings:
+            notify(f"Warning: {warning}.")
+        for note in copies.notes:
+            notify(f"{note}.")
+        if spec.scale == "small" and is_trained(spec.method):
+            notify("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
         files = {"truth": truth, "weights": spec.weights, "checkpoint": spec.checkpoint}
+        about = sources | {name: path and str(path) for name, path in files.items()}
+        about |= {"features": list(map(str, spec.features)), "network": why, "copies left out": copies.n_left_out}
         run = Run(
             problem,
             spec,
             out,
             network,
-            request={
-                **sources,
-                **{name: path and str(path) for name, path in files.items()},
-                "features": list(map(str, spec.features)),
-                "network": why,
-                "copies left out": copies.n_left_out,
-                "command": current().command,
-            },
+            request=about | {"command": current().command},
             truth=truth,
             left_out=left_out + copies_left_out(all_labeled, problem.pool.images),
             max_bad=max_bad,
@@ -237,17 +224,6 @@ def run_discovery(
             is_interactive=True,
         )
         return Result(run.all(is_owned=True))
-
-
-def _messages(spec: RunSpec, left_out: Sequence[LeftOut], warnings: Sequence[str], copies: Copies) -> list[str]:
-    """What a user should know before the run starts."""
-    messages = [f"{summary(left_out)}."] if left_out else []
-    messages += [f"Warning: {each}." for each in warnings]
-    messages += [copies.message] if copies.message else []
-    messages += [f"{note}." for note in copies.notes]
-    if spec.scale == "small" and is_trained(spec.method):
-        messages.append("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
-    return messages
 
 
 def _sources(sources: Source | Sequence[Source] | None) -> list[Source]:
@@ -277,13 +253,26 @@ def _described(source: Source) -> str:
     return f"{name} of {len(source):,}" if hasattr(source, "__len__") else name
 
 
-def _stores_and_arrays(features: Any) -> tuple[list[Any], list[Any]]:
-    """Stores of `justright extract`, and arrays, read from .npy files where they are given by name."""
+def _with_features(
+    sets: Sequence[Sequence[ImageSet]], features: Any
+) -> tuple[Sequence[Sequence[ImageSet]], list[str | Path]]:
+    """Give each image its row of the arrays, in the order labeled, pool, target; stores are returned as they are."""
     given = [features] if isinstance(features, str | Path) or hasattr(features, "shape") else list(features)
     arrays = [_read_array(each) for each in given if hasattr(each, "shape") or str(each).endswith(".npy")]
-    if arrays and len(arrays) < len(given):
+    if not arrays:
+        return sets, given
+    if len(arrays) < len(given):
         raise JustrightError("features both as arrays and as stores", expected="one of them")
-    return [] if arrays else given, arrays
+    rows = np.concatenate([checked_vectors(array, "features") for array in arrays])
+    sizes = [len(images) for group in sets for images in group]
+    if len(rows) != sum(sizes):
+        raise JustrightError(
+            f"{len(rows):,} rows of features for {sum(sizes):,} images",
+            expected="one row for each image of labeled, then of pool, then of target",
+            advice="give images as a table or a list, whose order is plain to see",
+        )
+    parts = iter(np.split(rows, np.cumsum(sizes)[:-1]))
+    return [[with_vectors(images, next(parts)) for images in group] for group in sets], []
 
 
 def _read_array(given: Any) -> Any:
@@ -295,20 +284,5 @@ def _read_array(given: Any) -> Any:
         raise JustrightError(f"{given} cannot be read: {error}", expected="an array that numpy.save wrote") from error
 
 
-def _with_vectors(sets: Sequence[Sequence[ImageSet]], arrays: Sequence[Any]) -> list[list[ImageSet]]:
-    """Give each image its row of the arrays, in the order labeled, pool, target."""
-    rows = np.concatenate([checked_vectors(array, "features") for array in arrays])
-    sizes = [len(images) for group in sets for images in group]
-    if len(rows) != sum(sizes):
-        raise JustrightError(
-            f"{len(rows):,} rows of features for {sum(sizes):,} images",
-            expected="one row for each image of labeled, then of pool, then of target",
-            advice="give images as a table or a list, whose order is plain to see",
-        )
-    parts = iter(np.split(rows, np.cumsum(sizes)[:-1]))
-    return [[with_vectors(images, next(parts)) for images in group] for group in sets]
-
-
-DEFAULTS = defaults_of(RunSpec, make_spec, run_discovery)
-describe(discover, DEFAULTS)
-describe(discover_features, DEFAULTS, without=OF_IMAGES)
+describe(discover)
+describe(discover_features, without=OF_IMAGES)

@@ -17,11 +17,10 @@ from justright.discovery.methods import METHODS
 from justright.discovery.predictions import NEITHER_SHARE, Predictions
 from justright.evaluation import Scores
 from justright.runs.cluster_table import cluster_table
-from justright.runs.request import resolve_device
 from justright.runs.run_folder import RunFolder
-from justright.utils.context import current, use
+from justright.runs.spec import resolve_device
+from justright.utils.context import bar, current, outermost_only, silent, use
 from justright.utils.errors import DataError
-from justright.utils.progress import bar, outermost_only, silent
 
 if TYPE_CHECKING:
     from justright.review.security import Access
@@ -184,13 +183,9 @@ def predict(
     neither: float = NEITHER_SHARE,
     max_bad: float = MAX_BAD,
 ) -> tuple[Predictions, Any]:
-    """Category and confidence of images by the model of a run, and the model.
+    """Category and confidence of images by the model of a run, and the model; parameters as in `Result.predict`.
 
     An image of the run's target keeps its category and confidence, a labeled image its label.
-
-    Parameters:
-        neither: an image that fits worse than all but this share of the target's images fits no category; 0: never.
-        max_bad: largest share of images that may be unreadable; they are left out.
     """
     from justright.discovery.model_files import about_model
 

@@ -11,7 +11,7 @@ from tests.bad_day.limited import call_limited
 from tests.forked_programs import Program
 from tests.leases import owner_of
 
-from justright.runs.owner import LOCK
+from justright.runs.run_folder import LOCK
 
 FORKING = """
 import multiprocessing

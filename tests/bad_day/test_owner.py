@@ -9,7 +9,7 @@ from tests.bad_day.commands import discover, results, tiny_suite, wait_for
 from tests.bad_day.limited import call_limited
 from tests.forked_programs import Program
 
-from justright.runs.owner import LOCK
+from justright.runs.run_folder import LOCK
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from justright.benchmark.results import missing_runs, read_results
 from justright.benchmark.runner import run_suite
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
 from justright.benchmark.tables import text_tables
-from justright.runs.request import PUBLISHED_ENTROPY
-from justright.runs.spec import config_of
+from justright.runs.spec import PUBLISHED_ENTROPY, config_of
 
 TABLES = [name for name in suite_names() if read_suite(name).columns]
 SMALL = {"n_epochs": 1, "n_steps": 1, "batch_size": 8, "hidden_dim": 8, "out_dim": 4}

@@ -152,7 +152,7 @@ def test_brackets_in_a_name_are_part_of_it(photos, name):
         ([], 2, "Name images to look at: LABELED, --pool or --target"),
         (["nowhere"], 1, "no such file or folder: nowhere"),
         (["nowhere", "--near", 11], 2, "0<=x<=10"),
-        (["nowhere", "--max-bad", 2], 2, "0<=x<=1"),
+        (["nowhere", "--max-bad", 2], 2, "2 is not from 0 to 1"),
     ],
 )
 def test_invalid_options_are_explained(arguments, code, message):

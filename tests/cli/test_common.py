@@ -17,9 +17,8 @@ from justright.cli.common import (
     Command,
     NameOf,
     Output,
-    network_options,
     opened_engine,
-    seed_option,
+    run_options,
 )
 from justright.data.catalog import DATA_SETS
 from justright.data.opening import open_images
@@ -32,8 +31,7 @@ from justright.utils.remote import RemotePath
 @click.command(cls=Command, headings={"size": "Shape"}, tables={"Colors": {"red": "the warm one"}, "Empty": {}})
 @click.option("--name", help="What it is called.")
 @click.option("--size", help="How large it is.")
-@seed_option
-@network_options
+@run_options("seed", "backbone", "checkpoint", "device")
 def paint(**options: object) -> None:
     """Paint something."""
     click.echo(sorted(options))

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
 from tests.cli.conftest import invoke
 
-from justright.cli.estimate import answer
 from justright.estimation import COUNTERS
 from justright.features.table import FeatureTable
 
@@ -71,16 +71,9 @@ def test_store_without_labels_raises(stores):
     assert "none of the labeled images has a label" in done.output
 
 
-@pytest.mark.parametrize(
-    ("estimates", "intervals", "message"),
-    [
-        ({"mixture": 7}, {"mixture": (6, 8)}, ""),
-        ({"combined": 9, "mixture": 7, "spread": 12}, {}, "K = 9; the others 7 to 12."),
-        ({"combined": 9, "spread": 9}, {"combined": (8, 12)}, "K = 9, 90 % interval 8 to 12; all others 9."),
-    ],
-)
-def test_answer_is_a_sentence(estimates, intervals, message):
-    assert answer(estimates, intervals) == message
+def test_last_line_is_the_estimate_of_the_counter(stores):
+    done = run(stores / "labeled", "--target", stores / "target", "--counter", "mixture", "--no-interval")
+    assert re.fullmatch(r"K = \d+\.", done.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from justright.cli.selector_options import SelectorCommand, make_selector, selector_options
-from justright.runs.request import checked_params
-from justright.runs.spec import AUTO
+from justright.runs.spec import AUTO, checked_params
 from justright.selection import SELECTORS, BetaSelector, BinsSelector, UniformSelector
 from justright.utils.errors import JustrightError
 from justright.utils.settings import at_least, setting

@@ -18,8 +18,7 @@ from justright.discovery.methods import METHODS
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import VisionTransformer
-from justright.utils.context import use
-from justright.utils.progress import silent
+from justright.utils.context import silent, use
 
 TRAINED = ["gcd", "xcon", "simgcd", "mugcd", "cms", "selex"]
 N_CATEGORIES = 5

@@ -13,11 +13,10 @@ from tests.runs.drawn_problem import drawn_problem
 from justright.data import glyph_set
 from justright.discovery import configs, gcd
 from justright.features.backbone import load_backbone
-from justright.runs import costs, measured_rates
+from justright.runs import measured_rates
 from justright.runs.costs import CostPlan, Rates, Work
 from justright.runs.measured_rates import with_rates
 from justright.runs.run import Run
-from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
 from justright.utils.context import use
 from justright.utils.errors import DegenerateError
@@ -92,23 +91,6 @@ def test_planned_steps_are_those_that_run(method, settings, n_seeds, problem, sh
     assert steps_that_run(run) == dict(expected)
 
 
-def test_second_message_once_k_and_weights_are_known(problem, short, tmp_path, monkeypatch):
-    for module in (costs, measured_rates):
-        monkeypatch.setattr(module, "LONG", 0.0)
-    monkeypatch.setattr(measured_rates, "rough_rates", lambda *given: SLOW)
-    monkeypatch.setattr(measured_rates, "measure", lambda *given: SLOW)
-    settings = {"batch_size": 16, "views": 2, "hidden_dim": 8, "out_dim": 4}
-    spec = RunSpec(scale="small", settings=settings, backbone="glyph_vit")
-    messages: list[str] = []
-    run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), is_interactive=True)
-    with use(message=messages.append):
-        n_steps = steps_that_run(run)["training simgcd"]
-    first, second = messages
-    assert "a guess until K is estimated" in first
-    n_target = RunFolder.open(run.out).about["n_target"]
-    assert second.startswith(f"{n_target} categories: {n_steps} steps of training, up to ")
-
-
 def test_failed_measurement_does_not_stop_the_run(problem, short, tmp_path, monkeypatch):
     def fail(*given):
         raise DegenerateError("nothing to measure")
@@ -166,12 +148,8 @@ def test_message_warns_of_too_few_minutes(machine):
     assert "--minutes 2 leaves time for about 8% of the steps" in text
     assert "use --minutes 5 or more, or --method kmeans" in text
     text = machine(minutes=6.0, n_seeds=3)
-    assert "--minutes 6, shared by 3 seeds, leaves time for about 8% of the steps" in text
-    assert "--minutes 15 or more, fewer --seeds, or" in text
+    assert "--minutes 6 leaves time for about 8% of the steps" in text
+    assert "--minutes 15 or more, or" in text
     assert "leaves time" not in machine(minutes=12.0)
     quick = replace(SLOW, extract=1e-3, view=1e-3, step=1e-3)
     assert "leaves time for about 15% of the steps" in machine(quick, minutes=0.075), "of a quick run too"
-
-
-def test_several_processes_get_their_steps_without_measuring(machine):
-    assert machine(work=replace(WORK, n_devices=2)) == "300 steps of training."

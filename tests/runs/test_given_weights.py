@@ -7,8 +7,8 @@ import pytest
 
 from justright.data import open_images
 from justright.features.table import FeatureTable
-from justright.runs.given_weights import GivenWeights, check_weights
 from justright.runs.problem import make_problem
+from justright.runs.run_selection import GivenWeights, check_weights
 from justright.runs.selection import Selection, merge_tables, save_selection
 from justright.selection import RandomSelector, row_shards
 from justright.utils.errors import DataError

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import justright
-from justright.api import DEFAULTS
-from justright.runs.options import OF_IMAGES, OTHER_NAMES, checked_options, option_types
+from justright.runs.options import FLAGS, OF_IMAGES, checked_options, option_types
 from justright.utils.errors import JustrightError
 
 
@@ -49,27 +48,26 @@ def test_a_value_out_of_range_is_rejected_before_the_run(name, value):
 
 def test_numbers_of_numpy_are_plain_numbers():
     given = {"seed": np.int64(3), "max_bad": np.float32(0.5), "settings": {"views": np.int32(2)}}
-    checked = checked_options(given)
+    checked = {name: value for name, value in checked_options(given).items() if name in given}
     assert checked == {"seed": 3, "max_bad": 0.5, "settings": {"views": 2}}
     assert [type(checked["seed"]), type(checked["settings"]["views"])] == [int, int]
 
 
 def test_every_default_is_a_valid_value():
-    assert set(DEFAULTS) == set(option_types())
-    assert checked_options(DEFAULTS) == DEFAULTS
+    assert checked_options({}) == {name: option.default for name, option in option_types().items()}
 
 
 def test_the_signature_and_help_show_every_option():
     for call, missing in ((justright.discover, ()), (justright.discover_features, OF_IMAGES)):
         shown = inspect.signature(call).parameters
         help_text = inspect.getdoc(call)
-        for name, default in DEFAULTS.items():
+        for name, (_, _, _, default) in option_types().items():
             assert (name in shown) == (name not in missing)
             if name in shown:
                 assert shown[name].default == default
                 assert f"\n    {name} ({default!r}): " in help_text
 
 
-def test_other_names_mean_options():
-    assert set(OTHER_NAMES.values()) <= set(option_types())
-    assert not set(OTHER_NAMES) & set(option_types())
+def test_names_on_the_command_line_are_no_other_options():
+    assert set(FLAGS) <= set(option_types())
+    assert not set(FLAGS.values()) & set(option_types())

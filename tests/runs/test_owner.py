@@ -10,12 +10,12 @@ import sys
 
 import pytest
 
-from justright.runs.owner import LOCK, OwnedError, owned
+from justright.runs.run_folder import LOCK, OwnedError, owned
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from justright.runs.owner import owned
+from justright.runs.run_folder import owned
 with owned(Path(sys.argv[1])):
     print("mine", flush=True)
     time.sleep(600)

@@ -58,7 +58,7 @@ def test_labeled_copies_of_target_images_are_counted(make_tree):
     assert len(problem.other_rows) == 2
     assert len(problem.target) == 7
     again, copies = problem.without_copies()
-    assert (copies.n_left_out, copies.message) == (0, "")
+    assert (copies.n_left_out, copies.notes) == (0, [])
     assert again.pool.images.ids == problem.pool.images.ids
 
 

@@ -9,9 +9,10 @@ import pytest
 from justright.benchmark.suite import read_suite
 from justright.cli.common import read_settings
 from justright.features import automatic
-from justright.runs.request import (
+from justright.runs.spec import (
     PUBLISHED_ENTROPY,
     UNTRAINED,
+    RunSpec,
     make_spec,
     number_of_categories,
     resolve_backbone,
@@ -20,7 +21,6 @@ from justright.runs.request import (
     resolve_scale,
     with_published_settings,
 )
-from justright.runs.spec import RunSpec
 from justright.utils.context import use
 from justright.utils.errors import DataError, JustrightError
 

@@ -25,10 +25,9 @@ from justright.discovery.predictions import consensus
 from justright.features.backbone import load_backbone
 from justright.features.table import FeatureTable
 from justright.runs.counting import with_margin
-from justright.runs.owner import OwnedError, owned
 from justright.runs.problem import OWN, Problem
 from justright.runs.run import Run
-from justright.runs.run_folder import RunFolder
+from justright.runs.run_folder import OwnedError, RunFolder, owned
 from justright.runs.spec import RunSpec, config_of
 from justright.selection import BinsSelector
 from justright.utils.context import use

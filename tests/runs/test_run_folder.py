@@ -33,11 +33,12 @@ def test_folder_without_a_run_raises(tmp_path):
         RunFolder.open(tmp_path)
 
 
-def test_predictions_of_other_images_raise(tmp_path):
+def test_missing_results_of_an_unfinished_run_raise(tmp_path):
     run = make_run(tmp_path / "run")
-    run.target.take([0, 1]).save(run.path / "target.parquet")
-    with pytest.raises(DataError, match="predicts"):
-        _ = RunFolder.open(run.path).predictions
+    for name in ("predictions.parquet", "tuned.npy"):
+        (run.path / name).unlink()
+        with pytest.raises(MissingDataError, match=f"no {name}: the run is not finished"):
+            getattr(RunFolder.open(run.path), name.partition(".")[0])
 
 
 def finished_run(path):

@@ -22,26 +22,21 @@ def problem():
 
 
 @pytest.mark.parametrize("role", ["guide", "rival"])
-@pytest.mark.parametrize("is_weighed", [False, True])
-def test_counts_equal_those_of_training(problem, role, is_weighed):
+def test_counts_equal_those_of_training(problem, role):
     labels = problem.pool.images.labels
-    weight = (labels % 3 > 0).astype(float) if is_weighed else None
-    work = Work.of(problem, replace(SPEC, pool_role=role), weight=weight)
-    data = TrainingData.of(problem.split(role), weight, held_out_share=0.2)
+    work = Work.of(problem, replace(SPEC, pool_role=role))
+    data = TrainingData.of(problem.split(role), None, held_out_share=0.2)
     assert work.n_images == len(data.images)
     assert (work.n_seen, work.n_guides) == (len(data.seen), len(data.guides))
     assert work.n_classes == len(data.known) + len(np.unique(labels[data.guides]))
 
 
-@pytest.mark.parametrize("is_weighed", [False, True])
-def test_labeled_target_image_counts_once(problem, is_weighed):
-    labels = problem.pool.images.labels
+def test_labeled_target_image_counts_once(problem):
     more = ImageSet.concat([problem.target, problem.pool.images.take(problem.own_rows[::3]).without_labels()])
     given, copies = replace(problem, target=more, truth=None).with_given_labels()
     assert copies.n_given == len(problem.own_rows[::3])
-    weight = (labels % 3 > 0).astype(float) if is_weighed else None
-    data = TrainingData.of(given.split(), weight, held_out_share=0.2)
-    work = Work.of(given, SPEC, weight=weight)
+    data = TrainingData.of(given.split(), None, held_out_share=0.2)
+    work = Work.of(given, SPEC)
     assert (work.n_images, work.n_seen) == (len(data.images), len(data.seen))
 
 

@@ -1,11 +1,8 @@
 from __future__ import annotations
 
-from pathlib import Path
 from threading import Thread
 
-from justright.utils.context import current, track, use
-from justright.utils.files import home
-from justright.utils.progress import outermost_only, silent
+from justright.utils.context import current, outermost_only, silent, track, use
 
 
 def recorder(seen):
@@ -25,21 +22,19 @@ def test_track_uses_the_progress_of_the_surrounding_block():
     assert current().progress is silent
 
 
-def test_use_changes_only_the_given_fields(tmp_path):
-    before = home()
-    with use(cache=tmp_path), use(progress=recorder([])) as context:
-        assert context.cache == tmp_path == home()
-    assert current().cache is None
-    assert home() == before
+def test_use_changes_only_the_given_fields():
+    with use(command="justright demo"), use(progress=recorder([])) as context:
+        assert context.command == "justright demo" == current().command
+    assert current().command == ""
 
 
 def test_another_thread_starts_with_the_default_context():
     found = []
-    with use(cache=Path()):
-        thread = Thread(target=lambda: found.append(current().cache))
+    with use(command="justright demo"):
+        thread = Thread(target=lambda: found.append(current().command))
         thread.start()
         thread.join()
-    assert found == [None]
+    assert found == [""]
 
 
 def test_outermost_only_hides_nested_loops():

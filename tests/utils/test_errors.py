@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from justright.discovery.methods import METHODS
-from justright.runs.request import checked_params
-from justright.runs.spec import RunSpec, config_of
+from justright.runs.spec import RunSpec, checked_params, config_of
 from justright.selection import BetaSelector
 from justright.utils.errors import JustrightError, did_you_mean
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from justright.utils.fingerprint import differences, differences_text, is_made_with
+from justright.utils.settings import differences, differences_text, is_made_with
 
 BEFORE = {"seed": 0, "config": {"rate": 0.1, "sizes": [1, 2]}}
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from justright.utils.progress import silent
+from justright.utils.context import silent
 
 
 def test_silent_yields_every_step_and_prints_nothing(capsys):

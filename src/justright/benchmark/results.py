@@ -26,9 +26,8 @@ from justright.runs.spec import RunSpec, config_of
 from justright.selection import SELECTORS
 from justright.utils.errors import DataError
 from justright.utils.files import parsed_json
-from justright.utils.fingerprint import differences
 from justright.utils.hashing import hash_value, signed, verified
-from justright.utils.settings import flat
+from justright.utils.settings import differences, flat
 from justright.utils.types import UNLABELED, Labels
 from justright.utils.wording import count_text
 

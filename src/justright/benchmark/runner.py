@@ -32,8 +32,7 @@ from justright.benchmark.results import (
 )
 from justright.benchmark.suite import Suite, SuiteProblem
 from justright.discovery.methods import FIRST_PARTS
-from justright.runs.owner import LOCK, owned
-from justright.runs.run_folder import RunFolder
+from justright.runs.run_folder import LOCK, RunFolder, owned
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError, JustrightError
 from justright.utils.files import size_text

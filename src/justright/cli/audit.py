@@ -9,16 +9,7 @@ from pathlib import Path
 
 import click
 
-from justright.cli.common import (
-    COUNT,
-    OUT_FILE,
-    SOURCES,
-    Command,
-    Integer,
-    engine_option,
-    max_bad_option,
-    opened_engine,
-)
+from justright.cli.common import COUNT, OUT_FILE, SOURCES, Command, Integer, opened_engine, run_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.audit import (
     BAD_FILE,
@@ -49,7 +40,7 @@ N_LINES = 4  # images of one finding that are printed
 @click.option("--pool", multiple=True, metavar="SOURCE", help="Labeled images of other kinds; may be repeated.")
 @click.option("--target", metavar="SOURCE", help="The unlabeled images, in folders or not; compared with all others.")
 @click.option("--out", type=OUT_FILE, help="File for all findings, as JSON.")
-@max_bad_option
+@run_options("max_bad")
 @click.option(
     "--near",
     type=Integer(0, MAX_NEAR),
@@ -57,7 +48,7 @@ N_LINES = 4  # images of one finding that are printed
     help="How many of 64 bits may differ between the perceptual hashes of near copies. 2 is strict; from 6 on, "
     "different photos of the same arrangement count as copies.",
 )
-@engine_option
+@run_options("engine")
 @click.option(
     "--workers", type=COUNT, help=f"Number of threads ({N_WORKERS} if not given), processes or tasks (one per core)."
 )

@@ -6,19 +6,19 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
-from justright.data.quarantine import MAX_BAD
 from justright.discovery.methods import METHODS
-from justright.runs.options import option_help
-from justright.runs.spec import AUTO, SCALES
+from justright.runs.options import FLAGS, option_help, option_types
+from justright.runs.spec import AUTO
 from justright.utils.errors import JustrightError
 from justright.utils.files import expect_writable, parsed_json
 from justright.utils.parallel import ENGINES, Engine, import_ray
 from justright.utils.registry import Registry
 from justright.utils.remote import place_of
+from justright.utils.settings import Range
 
 PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -36,6 +36,46 @@ class Integer(click.IntRange):
     """A whole number in a range; help and errors call it an integer."""
 
     name = "integer"
+
+
+class SettingValue(click.ParamType):  # type: ignore[type-arg]
+    """A number or text, or one of the words of a setting, within its range."""
+
+    def __init__(self, kind: type, allowed: Range):
+        self.kind, self.allowed = kind, allowed
+        self.name = "|".join([*allowed.choices, {float: "number", int: "integer", str: "text"}[kind]])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Convert and validate the value."""
+        try:
+            converted = value if value in self.allowed.choices else self.kind(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
+        if not self.allowed.allows(converted):
+            self.fail(f"{value} is not {self.allowed.expected.removesuffix(', or None')}.", param, ctx)
+        return converted
+
+
+class NameOf(click.Choice[str]):
+    """A name in a registry, including those that are added later; or one of some more names."""
+
+    def __init__(self, family: Iterable[str], *more: str):
+        self.family, self.more, self.case_sensitive = family, more, True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        """All names at the moment."""
+        return (*self.more, *self.family)
+
+
+def value_type(kind: Any, allowed: Range) -> click.ParamType:  # type: ignore[type-arg]
+    """The type of an option, from the annotation of a setting and its range."""
+    kinds = get_args(kind) or (kind,)
+    if allowed.choices and not {float, int} & {*kinds}:
+        return NameOf(allowed.choices)
+    if Path in kinds:
+        return PATH
+    return SettingValue(next(type_ for type_ in (float, int, str) if type_ in kinds), allowed)
 
 
 class Output(click.Path):
@@ -70,11 +110,6 @@ COUNT = Integer(1)
 STORE = click.types.FuncParamType(place_of)  # features; a path would lose a slash of an address such as s3://bucket/x
 STORE.name = "folder or address"
 
-seed_option = click.option("--seed", default=0, help=option_help("seed"))
-device_option = click.option("--device", default=AUTO, help=option_help("device"))
-max_bad_option = click.option("--max-bad", type=SHARE, default=MAX_BAD, help=option_help("max_bad"))
-checkpoint_option = click.option("--checkpoint", type=PATH, help=option_help("checkpoint"))
-
 SOURCES = {  # what `open_images` takes, for the help of commands that open images
     "FOLDER": "a folder with one folder per class",
     "FILE.csv, FILE.parquet": "a table with a row per image and a column path; also label, class_name",
@@ -84,76 +119,15 @@ SOURCES = {  # what `open_images` takes, for the help of commands that open imag
 }
 
 
-def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --backbone, --checkpoint and --device."""
-    text = (
-        "Network that computes features; `justright extract --help` lists them. auto: DINOv2 if its checkpoint is "
-        "installed or can be downloaded, else the best one in an installed package."
-    )
-    return click.option("--backbone", default=AUTO, help=text)(checkpoint_option(device_option(command)))
-
-
-class NameOf(click.Choice[str]):
-    """A name in a registry, including those that are added later; or one of some more names."""
-
-    def __init__(self, family: Iterable[str], *more: str):
-        self.family, self.more, self.case_sensitive = family, more, True
-
-    @property
-    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
-        """All names at the moment."""
-        return (*self.more, *self.family)
-
-
 def _installed(ctx: click.Context, param: click.Parameter, engine: str) -> str:
     if engine == "ray":
         import_ray()  # raises if it is missing
     return engine
 
 
-engine_option = click.option(
-    "--engine",
-    type=NameOf(ENGINES),
-    default="local",
-    callback=_installed,
-    help=f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}.",
-)
-
-
 def opened_engine(name: str, n_workers: int | None = None) -> AbstractContextManager[Engine | None]:
     """The engine of --engine, for a `with` block; None for local, where every part of the work has its own threads."""
     return nullcontext() if name == "local" else ENGINES[name](n_workers)
-
-
-scale_option = click.option(
-    "--scale",
-    type=click.Choice([AUTO, *SCALES]),
-    default=AUTO,
-    help=option_help("scale"),
-)
-TRAINING_OPTIONS = (
-    click.option("--method", type=NameOf(METHODS, AUTO), default=AUTO, help=option_help("method")),
-    scale_option,
-    click.option("--epochs", type=COUNT, help=option_help("epochs")),
-    click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="NAME=VALUE",
-        callback=lambda ctx, param, values: read_settings(values),
-        help="Change any other setting; may be repeated. `justright settings METHOD` lists them.",
-    ),
-    click.option("--minutes", type=Number(0, min_open=True), help=option_help("minutes")),
-    click.option("--held-out", type=Number(0, 0.9), help=option_help("held_out")),
-    click.option("--seeds", "n_seeds", type=COUNT, default=1, help=option_help("n_seeds")),
-)
-
-
-def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --method, --scale, --epochs, --set, --minutes, --held-out and --seeds."""
-    for option in reversed(TRAINING_OPTIONS):
-        command = option(command)
-    return command
 
 
 def read_settings(assignments: Iterable[str]) -> dict[str, Any]:
@@ -169,6 +143,44 @@ def read_settings(assignments: Iterable[str]) -> dict[str, Any]:
             value = {"None": None, "True": True, "False": False}.get(text, text)
         settings[name.replace("-", "_")] = value
     return settings
+
+
+TRAINING = ("method", "scale", "epochs", "settings", "minutes", "held_out", "n_seeds")
+SPECIAL: dict[str, dict[str, Any]] = {  # what `runs.options` does not say of an option
+    "k": {"type": str, "metavar": "NUMBER|FILE"},
+    "method": {"type": NameOf(METHODS, AUTO)},
+    "truth": {"type": FILE},
+    "weights": {"type": FILE},
+    "engine": {
+        "callback": _installed,
+        "help": f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}.",
+    },
+    "settings": {
+        "multiple": True,
+        "type": str,
+        "metavar": "NAME=VALUE",
+        "callback": lambda ctx, param, values: read_settings(values),
+        "help": "Change any other setting; may be repeated. `justright settings METHOD` lists them.",
+    },
+}
+
+
+def run_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command options of `justright.discover`, with type, default and help as `runs.options` has them."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for name in reversed(names):
+            option = option_types()[name]
+            flag = f"--{FLAGS.get(name, name).replace('_', '-')}"
+            more = {"default": option.default, "help": option_help(name)} | SPECIAL.get(name, {})
+            if option.kind is bool:
+                more["is_flag"] = True
+            elif "type" not in more:
+                more["type"] = value_type(option.kind, option.allowed)
+            command = click.option(flag, name, **more)(command)
+        return command
+
+    return decorate
 
 
 class Command(click.Command):

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from justright.cli.common import COUNT, FILE, OUT_FOLDER, SHARE, SOURCES, Command, seed_option
+from justright.cli.common import COUNT, FILE, OUT_FOLDER, SHARE, SOURCES, Command, run_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data import ClassSplit, ImageSet, gcd_split, glyph_set, open_images, random_half, read_class_split
 from justright.data.catalog import DATA_SETS
@@ -84,7 +84,7 @@ def show(terminal: Terminal, source: str) -> None:
 @click.option("--out", type=OUT_FOLDER, required=True, help="Folder for the images.")
 @click.option("--per-class", type=COUNT, default=20, help="How many images of each character to draw.")
 @click.option("--scripts", metavar="NAMES", help="Draw only these scripts, such as latin,greek; all if not given.")
-@seed_option
+@run_options("seed")
 @click.option("--size", default=64, help="Width and height of an image in pixels.")
 @with_terminal
 def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str | None, seed: int, size: int) -> None:

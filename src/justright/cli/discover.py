@@ -11,31 +11,15 @@ from typing import Any
 import click
 
 from justright import api
-from justright.cli.common import (
-    COUNT,
-    FILE,
-    OUT_FOLDER,
-    SOURCES,
-    STORE,
-    Integer,
-    NameOf,
-    engine_option,
-    max_bad_option,
-    network_options,
-    seed_option,
-    training_options,
-)
+from justright.cli.common import OUT_FOLDER, SOURCES, STORE, TRAINING, run_options
 from justright.cli.selector_options import SelectorCommand, SelectorOption
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
-from justright.discovery.training_data import WEIGHTINGS
-from justright.estimation import BEST, COUNTERS
+from justright.estimation import COUNTERS
 from justright.result import Result
-from justright.runs.cluster_table import NAME as CLUSTERS
-from justright.runs.options import option_help
-from justright.runs.problem import POOL_ROLES
-from justright.runs.source_checks import NAME as LEFT_OUT
-from justright.runs.spec import ANSWERS, AUTO, RunSpec
+from justright.runs.cluster_table import CLUSTERS
+from justright.runs.source_checks import LEFT_OUT
+from justright.runs.spec import AUTO
 from justright.utils.context import use
 from justright.utils.wording import count_text
 
@@ -62,39 +46,19 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 )
 @click.option("--pool", multiple=True, metavar="SOURCE", help="Labeled images of other kinds; may be repeated.")
 @click.option("--target", required=True, metavar="SOURCE", help="The unlabeled images; labels it has are ignored.")
-@click.option("--max-per-class", type=COUNT, help=option_help("max_per_class"))
-@max_bad_option
-@click.option("--drop-copies", is_flag=True, help=option_help("drop_copies"))
-@click.option("--k", metavar="NUMBER|FILE", help=option_help("k"))
-@click.option("--counter", type=NameOf(COUNTERS), default=BEST, help=option_help("counter"))
-@training_options
-@seed_option
-@engine_option
-@network_options
+@run_options("max_per_class", "max_bad", "drop_copies", "k", "counter", *TRAINING)
+@run_options("seed", "engine", "backbone", "checkpoint", "device")
 @click.option(
     "--features",
     multiple=True,
     type=STORE,
     help="Features of these images and this backbone that `justright extract` wrote; may be repeated.",
 )
-@click.option("--img-size", type=Integer(16), help=option_help("img_size"))
-@click.option("--answer", type=click.Choice(ANSWERS), help=option_help("answer"))
-@click.option("--truth", type=FILE, help=option_help("truth"))
-@click.option("--target-has-labels", is_flag=True, help=option_help("target_has_labels"))
-@click.option("--pool-role", type=click.Choice(POOL_ROLES), default=POOL_ROLES[0], help=option_help("pool_role"))
-@click.option("--weights", type=FILE, help=option_help("weights"))
-@click.option("--select-labeled", is_flag=True, help=option_help("select_labeled"))
-@click.option("--weighting", type=click.Choice(WEIGHTINGS), default=RunSpec.weighting, help=option_help("weighting"))
-@click.option(
-    "--stability",
-    "n_resamples",
-    type=Integer(0),
-    default=RunSpec.n_resamples,
-    help=option_help("n_resamples"),
-)
+@run_options("img_size", "answer", "truth", "target_has_labels")
+@run_options("pool_role", "weights", "select_labeled", "weighting", "n_resamples")
 @click.option("--out", type=OUT_FOLDER, required=True, help="Folder for everything the run writes.")
 @click.option("--no-report", is_flag=True, help="Do not write report.html.")
-@click.option("--tensorboard", is_flag=True, help=option_help("tensorboard"))
+@run_options("tensorboard")
 @with_terminal
 def discover(
     terminal: Terminal,

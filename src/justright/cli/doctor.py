@@ -35,8 +35,16 @@ def doctor(terminal: Terminal) -> None:
       justright doctor --json
     """
     hub = hub_state()
-    state: dict[str, Any] = {"versions": versions(), "extras": extras(), "devices": devices(), "hub": hub}
-    state |= {"backbones": backbones(hub), "auto": automatic_choice(hub), "caches": caches()}
+    system = {"Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+    state: dict[str, Any] = {
+        "versions": system | {name: version_of(name) for name in PACKAGES},
+        "extras": extras(),
+        "devices": devices(),
+        "hub": hub,
+        "backbones": backbones(hub),
+        "auto": automatic_choice(hub),
+        "caches": caches(),
+    }
     terminal.table("Installed", ("package", "version"), state["versions"].items())
     rows = [(extra, *each) for extra, packages in state["extras"].items() for each in packages]
     terminal.table("Extras: pip install 'justright[NAME]'", ("extra", "package", "version"), rows)
@@ -52,12 +60,6 @@ def doctor(terminal: Terminal) -> None:
         f"--backbone auto is {auto['backbone']}: {auto['why']}.",
     ]
     terminal.result(state, "\n".join(lines))
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python, the system and the main packages."""
-    system = {"Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
-    return system | {name: version_of(name) for name in PACKAGES}
 
 
 def extras() -> dict[str, list[tuple[str, str]]]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from justright.cli.common import COUNT, OUT_FILE, OUT_SVG, STORE, Command, NameOf, seed_option
+from justright.cli.common import COUNT, OUT_FILE, OUT_SVG, STORE, Command, NameOf, run_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.estimation import BEST, COUNTERS
 from justright.estimation.base import CategoryCounter
@@ -17,7 +17,7 @@ from justright.runs.counting import estimate_record
 from justright.utils.errors import JustrightError
 from justright.utils.files import write_json, write_text
 from justright.utils.remote import Place
-from justright.utils.types import UNLABELED, Array
+from justright.utils.types import UNLABELED
 
 SEARCH = "labeled-search"
 UNLABELED_COUNTERS = (BEST, "spread")  # those that count without any label
@@ -32,7 +32,7 @@ UNLABELED_COUNTERS = (BEST, "spread")  # those that count without any label
 @click.option("--interval/--no-interval", default=True, help="Also compute a 90 % interval, which takes longer.")
 @click.option("--figure", type=OUT_SVG, help="File for a figure of the estimates, as SVG.")
 @click.option("--out", type=OUT_FILE, help="File for the estimates, as JSON.")
-@seed_option
+@run_options("seed")
 @with_terminal
 def estimate(
     terminal: Terminal,
@@ -76,7 +76,14 @@ def estimate(
             names.remove(SEARCH)
     if max_k is not None and SEARCH not in names:
         raise click.UsageError(f"--max-k is for {SEARCH}, which is not among the counters: {', '.join(names)}.")
-    features, labels, pool = _read(labeled, target, other_kinds)
+    unlabeled, pool = FeatureTable.open(target), None
+    features, labels = np.asarray(unlabeled.features), np.full(len(unlabeled), UNLABELED)
+    if labeled is not None:
+        known = FeatureTable.open(labeled)
+        features, labels = labeled_and_target(known, unlabeled)
+        if other_kinds:
+            n = len(known)
+            features, labels, pool = features[n:], labels[n:], (features[:n], labels[:n])
     n_classes = len(set(labels.tolist()) - {UNLABELED})
     if max_k is not None and max_k < n_classes:
         raise JustrightError(
@@ -98,35 +105,8 @@ def estimate(
     if out:
         write_json(out, result)
     k = {name: counters[name].n_categories_ for name in names}
-    rows = [(name, k[name], _text(intervals.get(name)), len(counters[name].curve_)) for name in names]
+    ranges = {name: f"{low} to {high}" for name, (low, high) in intervals.items()}
+    rows = [(name, k[name], ranges.get(name, ""), len(counters[name].curve_)) for name in names]
     terminal.table("Number of categories", ("counter", "K", "90 % interval", "points of its curve"), rows)
-    terminal.result(result, answer(k, intervals))
-
-
-def _read(labeled: Place | None, target: Place, other_kinds: bool) -> tuple[Array, Array, tuple[Array, Array] | None]:
-    """Features and labels of the images to count, and those of images of other kinds."""
-    unlabeled = FeatureTable.open(target)
-    if labeled is None:
-        return np.asarray(unlabeled.features), np.full(len(unlabeled), UNLABELED), None
-    known = FeatureTable.open(labeled)
-    features, labels = labeled_and_target(known, unlabeled)
-    if not other_kinds:
-        return features, labels, None
-    n = len(known)
-    return features[n:], labels[n:], (features[:n], labels[:n])
-
-
-def answer(estimates: dict[str, int], intervals: dict[str, tuple[int, int]]) -> str:
-    """A sentence with the combined estimate and the range of the others; empty for another counter alone."""
-    if BEST not in estimates:
-        return ""
-    interval = _text(intervals.get(BEST))
-    if interval:
-        interval = f", 90 % interval {interval}"
-    others = sorted(k for name, k in estimates.items() if name != BEST)
-    range_text = f"all others {others[0]}" if others[0] == others[-1] else f"the others {others[0]} to {others[-1]}"
-    return f"K = {estimates[BEST]}{interval}; {range_text}."
-
-
-def _text(interval: tuple[int, int] | None) -> str:
-    return f"{interval[0]} to {interval[1]}" if interval else ""
+    between = f", 90 % interval {ranges[counter]}" if interval else ""
+    terminal.result(result, f"K = {k[counter]}{between}.")

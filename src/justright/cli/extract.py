@@ -8,21 +8,11 @@ from typing import Any
 
 import click
 
-from justright.cli.common import (
-    COUNT,
-    SOURCES,
-    STORE,
-    Command,
-    Integer,
-    engine_option,
-    max_bad_option,
-    network_options,
-    opened_engine,
-)
+from justright.cli.common import COUNT, SOURCES, STORE, Command, Integer, opened_engine, run_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.features.choices import BACKBONES, BATCH_SIZE, POOLINGS, PRECISIONS
-from justright.runs.request import resolve_backbone, resolve_device
+from justright.runs.spec import resolve_backbone, resolve_device
 from justright.utils.files import expect_writable
 from justright.utils.remote import Place
 
@@ -35,11 +25,11 @@ N_SHOWN = 20
 @click.command(cls=Command, tables={"Backbones": NETWORKS, "SOURCE may be": SOURCES})
 @click.argument("source")
 @click.option("--out", type=STORE, required=True, help="Folder for the features, or an address, as s3://bucket/name.")
-@network_options
+@run_options("backbone", "checkpoint", "device")
 @click.option(
     "--batch-size", type=COUNT, default=BATCH_SIZE, help="Number of images that the network computes at once."
 )
-@engine_option
+@run_options("engine")
 @click.option(
     "--workers",
     type=Integer(0),
@@ -53,7 +43,7 @@ N_SHOWN = 20
     help="What becomes the feature. class: the class token, or what the network itself reads out; average: the mean "
     "over patches; patches: one feature per patch.",
 )
-@max_bad_option
+@run_options("max_bad")
 @click.option("--no-cache", is_flag=True, help="Compute every image again, and keep nothing for later runs.")
 @click.option("--overwrite", is_flag=True, help="Replace features of other images or settings in --out.")
 @with_terminal

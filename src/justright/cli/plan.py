@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import COUNT, FILE, SOURCES, Command, Integer, device_option, training_options
+from justright.cli.common import COUNT, FILE, SOURCES, TRAINING, Command, Integer, run_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data import ImageSet, open_images
 from justright.discovery.methods import METHODS
-from justright.runs.request import make_spec, resolve_device, resolve_method
-from justright.runs.spec import AUTO, config_of
+from justright.runs.spec import AUTO, config_of, make_spec, resolve_device, resolve_method
 from justright.utils.errors import JustrightError, MissingDataError
 from justright.utils.files import size_text
 
@@ -46,8 +45,7 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
 )
 @click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed.")
 @click.option("--img-size", type=Integer(16), help="Image size in pixels. Default: that of the backbone.")
-@device_option
-@training_options
+@run_options("device", *TRAINING)
 @click.option("--rates", type=FILE, help="Output of an earlier call with --json; nothing is measured then.")
 @click.option("--table", "is_table", is_flag=True, help="Print a Markdown table, for ten thousand to a billion images.")
 @with_terminal

@@ -9,17 +9,7 @@ from typing import Any
 
 import click
 
-from justright.cli.common import (
-    EXISTING_FOLDER,
-    OUT_FILE,
-    SOURCES,
-    Command,
-    Number,
-    Output,
-    checkpoint_option,
-    device_option,
-    max_bad_option,
-)
+from justright.cli.common import EXISTING_FOLDER, OUT_FILE, SOURCES, Command, Number, Output, run_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.quarantine import printable
 from justright.discovery.predictions import NEITHER_SHARE
@@ -43,9 +33,7 @@ N_SHOWN = 3  # names of unreadable images that are printed
     default=NEITHER_SHARE,
     help="An image is called neither if it fits as badly as the worst of the run's target images; this is their share.",
 )
-@max_bad_option
-@checkpoint_option
-@device_option
+@run_options("max_bad", "checkpoint", "device")
 @click.option("--save-backbone", type=OUT_FILE, help="File for the network as trained by the run, to load with timm.")
 @with_terminal
 def predict(

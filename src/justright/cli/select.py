@@ -9,14 +9,13 @@ from typing import Any
 import click
 import numpy as np
 
-from justright.cli.common import COUNT, OUT_FILE, OUT_FOLDER, STORE, Integer, Output, engine_option, seed_option
+from justright.cli.common import COUNT, OUT_FILE, OUT_FOLDER, STORE, Integer, Output, run_options
 from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.features.table import FeatureTable
-from justright.runs.selection import FeaturePool, Selection, merge_tables, require_flat, save_selection, stability_of
+from justright.runs.selection import Selection, merge_tables, require_flat, save_selection, stability_of
 from justright.selection import DEFAULT_SELECTOR
 from justright.selection.diagnosis import N_DRAWS, diagnose
-from justright.selection.stability import Stability
 from justright.utils.errors import JustrightError
 from justright.utils.file_rows import row_shards
 from justright.utils.parallel import ENGINES
@@ -44,9 +43,9 @@ from justright.utils.remote import Place
     help="Features of labeled images of the target's own classes, to test whether the pool helps.",
 )
 @click.option("--draws", "n_draws", type=Integer(2), default=N_DRAWS, help="Number of problems of --diagnose.")
-@engine_option
+@run_options("engine")
 @click.option("--workers", type=COUNT, help="Number of threads, processes or tasks; one per core if not given.")
-@seed_option
+@run_options("seed")
 @with_terminal
 def select(
     terminal: Terminal,
@@ -103,7 +102,14 @@ def select(
     unlabeled = FeatureTable.open(target).without_labels()
     merged = merge_tables([FeatureTable.open(path) for path in pool])
     own = None if labeled is None else FeatureTable.open(labeled)
-    _check_tables(merged, unlabeled, own, n_clusters)
+    for table in (merged.tables[0], own) if own is not None else merged.tables[:1]:
+        table.header.require_comparable(unlabeled.header)
+    require_flat(unlabeled)
+    if n_clusters is not None and n_clusters > len(unlabeled):
+        raise JustrightError(
+            f"{len(unlabeled):,} target images for {n_clusters:,} clusters",
+            expected=f"--n-clusters of at most {len(unlabeled):,}",
+        )
     with ENGINES[engine](workers) as run:
         fitted.fit_stream(merged, row_shards(unlabeled.features), engine=run, quiet=True)
     if not terminal.quiet:  # with --json too: this is standard error
@@ -141,31 +147,13 @@ def select(
         terminal.say(f"Written: {file}")
     terminal.table(f"Kept by {result.name}", result.source_columns(), result.source_cells())
     if stability is not None:
-        _show_stability(terminal, stability)
+        share = stability.kept_share
+        n_always, n_never = int((share == 1).sum()), int((share == 0).sum())
+        columns = ("always kept", "sometimes kept", "never kept", "std of a weight")
+        row = (n_always, len(share) - n_always - n_never, n_never, float(stability.weight_std.mean()))
+        terminal.table(f"Classes over {stability.n_resamples} resamples", columns, [row])
     value = {"request": request} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
     lines = [f"{result.summary()}."]
     if diagnosis is not None:
         lines += [diagnosis.verdict, diagnosis.how, diagnosis.caveat]
     terminal.result(value | {"written": [str(file) for file in written]}, "\n".join(lines))
-
-
-def _check_tables(pool: FeaturePool, target: FeatureTable, own: FeatureTable | None, n_clusters: int | None) -> None:
-    """Raise if the features cannot be compared, or if there are more clusters than target images."""
-    pool.tables[0].header.require_comparable(target.header)
-    if own is not None:
-        own.header.require_comparable(target.header)
-    require_flat(target)
-    if n_clusters is not None and n_clusters > len(target):
-        raise JustrightError(
-            f"{len(target):,} target images for {n_clusters:,} clusters",
-            expected=f"--n-clusters of at most {len(target):,}",
-        )
-
-
-def _show_stability(terminal: Terminal, stability: Stability) -> None:
-    """Print how many classes all, some and none of the resamples keep."""
-    share = stability.kept_share
-    n_always, n_never = int((share == 1).sum()), int((share == 0).sum())
-    columns = ("always kept", "sometimes kept", "never kept", "std of a weight")
-    row = (n_always, len(share) - n_always - n_never, n_never, float(stability.weight_std.mean()))
-    terminal.table(f"Classes over {stability.n_resamples} resamples", columns, [row])

@@ -9,30 +9,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import click
 
-from justright.cli.common import Command
-from justright.runs.request import PRESETS, checked_params
+from justright.cli.common import Command, value_type
+from justright.runs.spec import PRESETS, checked_params
 from justright.selection import DEFAULT_SELECTOR, SELECTORS, Selector, selector_of
 from justright.selection.clustered import ClusteredSelector
 from justright.utils.errors import JustrightError
-from justright.utils.settings import ANYTHING, Range
-
-
-class SettingValue(click.ParamType):  # type: ignore[type-arg]
-    """A number or text, or one of the words of a setting, within its range."""
-
-    def __init__(self, kind: type, allowed: Range):
-        self.kind, self.allowed = kind, allowed
-        self.name = "|".join([*allowed.choices, {float: "number", int: "integer", str: "text"}[kind]])
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Convert and validate the value."""
-        try:
-            converted = value if value in self.allowed.choices else self.kind(value)
-            if self.allowed.allows(converted):
-                return converted
-        except ValueError:
-            pass
-        return self.fail(f"{value} is not {self.allowed.expected.removesuffix(', or None')}", param, ctx)
+from justright.utils.settings import ANYTHING
 
 
 class SelectorOption(click.Option):
@@ -103,16 +85,12 @@ def _option(key: str, owners: Mapping[str, Field[Any]]) -> SelectorOption:
     names = [prefix + key.replace("_", "-"), key]
     kind = get_type_hints(SELECTORS[first])[key]
     kinds = [alternative for alternative in get_args(kind) or (kind,) if alternative is not type(None)]
-    allowed: Range = setting.metadata.get("allowed", ANYTHING)
     kwargs: dict[str, Any] = {"help": help_text, "expose_value": False, "callback": _collect}
     if kind is bool:
         return SelectorOption(names, is_flag=True, flag_value=not setting.default, default=None, **kwargs)
     if get_origin(kinds[0]) is tuple:
         return SelectorOption(names, nargs=len(get_args(kinds[0])), type=float, **kwargs)
-    if allowed.choices and not {float, int} & {*kinds}:
-        return SelectorOption(names, type=click.Choice(allowed.choices), **kwargs)
-    plain = next(type_ for type_ in (float, int, str) if type_ in kinds)
-    return SelectorOption(names, type=SettingValue(plain, allowed), **kwargs)
+    return SelectorOption(names, type=value_type(kind, setting.metadata.get("allowed", ANYTHING)), **kwargs)
 
 
 def _default(value: Any) -> str:

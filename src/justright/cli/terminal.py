@@ -18,8 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from justright import __version__
-from justright.utils.context import use
-from justright.utils.progress import outermost_only
+from justright.utils.context import outermost_only, use
 
 T = TypeVar("T")
 

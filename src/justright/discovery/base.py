@@ -35,10 +35,9 @@ from justright.features.bank import Views, open_views
 from justright.features.extract import extract
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import home
-from justright.utils.fingerprint import differences
 from justright.utils.parallel import blas_threads
 from justright.utils.seeding import generator
-from justright.utils.settings import is_whole_number
+from justright.utils.settings import differences, is_whole_number
 from justright.utils.types import UNLABELED, Array
 
 CALIBRATION_ROWS = 1 << 15  # at most about so many labeled images calibrate the one temperature

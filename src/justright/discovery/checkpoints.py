@@ -17,8 +17,8 @@ from torch import Tensor
 from justright.discovery.processes import Processes
 from justright.utils.errors import DataError, JustrightError
 from justright.utils.files import parsed_json, remove_leftovers, replacing, write_text
-from justright.utils.fingerprint import differences, differences_text
 from justright.utils.hashing import hash_pieces
+from justright.utils.settings import differences, differences_text
 
 _log = logging.getLogger(__name__)
 

@@ -35,10 +35,10 @@ from justright.data.quarantine import Quarantined
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.file_rows import FileRows
 from justright.utils.files import home, parsed_json, replacing, validator_of, write_json
-from justright.utils.fingerprint import differences
 from justright.utils.hashing import hash_bytes, hash_file, hash_pieces, signed, verified
 from justright.utils.locks import Lock, LockedError
 from justright.utils.remote import Place, RemotePath
+from justright.utils.settings import differences
 from justright.utils.types import Array
 
 HASHED_ROWS = 4096  # labels are hashed in pieces of so many rows, which determines the hash

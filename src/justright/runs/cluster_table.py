@@ -15,7 +15,7 @@ from justright.discovery.predictions import Predictions
 from justright.utils.errors import DataError
 from justright.utils.files import replacing
 
-NAME = "clusters.csv"
+CLUSTERS = "clusters.csv"
 COLUMNS = ("category", "kind", "images", "expected_purity", "doubt", "with")
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from justright.discovery.checkpoints import N_KEPT
 from justright.discovery.configs import PlannedTraining
@@ -27,7 +26,6 @@ from justright.runs.problem import Problem
 from justright.runs.spec import RunSpec, config_of
 from justright.utils.errors import JustrightError
 from justright.utils.files import bytes_of, home, nearest_existing, parsed_json, size_text
-from justright.utils.types import Array
 
 FLOAT_BYTES = 4  # features and parameters are float32
 IMAGE_BYTES = 550  # memory of one image: its row and its content id as text, measured on a CSV of 300,000 rows
@@ -85,17 +83,15 @@ class Work:
         )
 
     @staticmethod
-    def of(problem: Problem, spec: RunSpec, n_devices: int = 1, weight: Float[Array, " labeled"] | None = None) -> Work:
-        """From the images of a run and, once known, the weight of each labeled one."""
-        labels = problem.pool.images.labels
-        is_kept = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
-        classes, sizes = np.unique(labels[is_kept], return_counts=True)
+    def of(problem: Problem, spec: RunSpec, n_devices: int = 1) -> Work:
+        """From the images of a run, as if all of the pool were used."""
+        classes, sizes = np.unique(problem.pool.images.labels, return_counts=True)
         is_own = np.isin(classes, problem.own_classes)
         work = Work.of_sizes(spec, len(problem.target), sizes[is_own].tolist(), sizes[~is_own].tolist(), n_devices)
         if problem.given:  # labeled images of the target count once
-            copies = np.flatnonzero(problem.is_given_too() & np.isin(labels, classes)).tolist()
+            copies = np.flatnonzero(problem.is_given_too()).tolist()
             work = replace(work, n_seen=work.n_seen - len(problem.rows_of_target(copies)))
-        return replace(work, n_labeled=len(labels))
+        return work
 
 
 @dataclass(frozen=True)
@@ -276,35 +272,26 @@ class CostPlan:
         return self.rates.memory + n * IMAGE_BYTES + features + tree
 
     def check_disk(self) -> None:
-        """Raise if the run does not fit on the disk, and name a setting with which it fits."""
-        lacking = {} if (self.folder / "model.safetensors").exists() else self._lacking_bytes()
-        if not lacking:
+        """Raise if the run does not fit on the disk."""
+        if (self.folder / "model.safetensors").exists():
             return
-        files = ", ".join(f"{each.what} {size_text(each.n_missing)} in {each.folder}" for each in self.files())
-        total = size_text(sum(each.n_missing for each in self.files()))
-        advice = [f"free {size_text(max(lacking.values()))}, or set another --out or JUSTRIGHT_HOME"]
-        for views in (2, "fresh") if self.trainings else ():
-            settings = {**self.spec.settings, "views": views}
-            if not replace(self, spec=replace(self.spec, settings=settings))._lacking_bytes():
-                advice.insert(0, f"--set views={views}")
-                break
-        raise JustrightError(
-            "there is not enough disk space for this run: "
-            + ", ".join(f"{size_text(lack)} more is needed in {folder}" for folder, lack in lacking.items()),
-            expected=f"{total} of disk space: {files}",
-            advice=", or ".join(advice),
-        )
-
-    def _lacking_bytes(self) -> dict[Path, int]:
-        """Missing bytes of each disk that is too small, by a folder on it."""
-        needed: Counter[int] = Counter()
+        needed: Counter[int] = Counter()  # bytes by disk
         folder_on: dict[int, Path] = {}
         for each in self.files():
             folder = nearest_existing(each.folder)
             needed[folder.stat().st_dev] += each.n_missing
             folder_on.setdefault(folder.stat().st_dev, folder)
         lacking = {folder: needed[disk] - shutil.disk_usage(folder).free for disk, folder in folder_on.items()}
-        return {folder: n_bytes for folder, n_bytes in lacking.items() if n_bytes > 0}
+        texts = [f"{size_text(lack)} more is needed in {folder}" for folder, lack in lacking.items() if lack > 0]
+        if not texts:
+            return
+        files = ", ".join(f"{each.what} {size_text(each.n_missing)} in {each.folder}" for each in self.files())
+        fewer_views = ", or store fewer views: --set views=2, or --set views=fresh for none" if self.trainings else ""
+        raise JustrightError(
+            f"there is not enough disk space for this run: {', '.join(texts)}",
+            expected=f"{size_text(sum(needed.values()))} of disk space: {files}",
+            advice=f"free {size_text(max(lacking.values()))}, set another --out or JUSTRIGHT_HOME{fewer_views}",
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The costs and rates as plain values."""
@@ -318,19 +305,11 @@ class CostPlan:
             "rates": asdict(self.rates),
         }
 
-    def message(self, is_begun: bool = False) -> str:
-        """A message for a run that is long or trains too briefly; empty for other runs.
-
-        is_begun: features, K and weights are computed already.
-        """
-        work, seconds = self.work, self.seconds()
-        if work.n_devices > 1:  # nothing is measured while other processes wait
-            return f"{self.steps_text()}." if self.trainings else ""
+    def message(self) -> str:
+        """A message for a run that is long or trains too briefly; empty for other runs."""
         if self.total_seconds < LONG:
             return self.too_short()
-        if is_begun:
-            left = time_text(seconds["views"] + seconds["train"])
-            return f"{work.n_categories:,} categories: {self.steps_text()}, up to {left}. {self.too_short()}".strip()
+        work = self.work
         guess = "" if work.is_k_known else f"; {work.n_categories:,} categories are a guess until K is estimated"
         time = f"This takes up to {time_text(self.total_seconds)}: {work.n_images:,} images, {self.steps_text()}{guess}"
         return f"{time}; less if features or views are cached. {self.advice()}"
@@ -351,12 +330,11 @@ class CostPlan:
         """A warning if training has time for too few of its steps to be useful; else empty."""
         if self.trained_share >= LEAST_TRAINED:
             return ""
-        n_seeds = self.work.n_seeds
-        minutes, seeds = self.config.minutes * n_seeds, f", shared by {n_seeds} seeds," if n_seeds > 1 else ""
+        minutes = self.config.minutes * self.work.n_seeds  # seeds share them
+        enough = minutes * LEAST_TRAINED / self.trained_share
         return (
-            f"--minutes {minutes:g}{seeds} leaves time for about {self.trained_share:.0%} of the steps. With less than "
-            f"{LEAST_TRAINED:.0%}, training is often worse than none: use --minutes "
-            f"{minutes * LEAST_TRAINED / self.trained_share:.2g} or more{', fewer --seeds' if seeds else ''}, or "
+            f"--minutes {minutes:g} leaves time for about {self.trained_share:.0%} of the steps. With less than "
+            f"{LEAST_TRAINED:.0%}, training is often worse than none: use --minutes {enough:.2g} or more, or "
             "--method kmeans."
         )
 

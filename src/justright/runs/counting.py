@@ -18,7 +18,7 @@ from justright.runs.run_features import fingerprints
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
 from justright.utils.errors import DegenerateError
-from justright.utils.fingerprint import is_made_with
+from justright.utils.settings import is_made_with
 from justright.utils.types import UNLABELED, Mask
 
 _log = logging.getLogger(__name__)
@@ -73,7 +73,8 @@ def count_categories(
     between = f"90 % interval {interval[0]:,} to {interval[1]:,}"
     if not len(pool):
         notes.append(f"without any label K = {k:,} is rough, {between}")
-    if rests_on_review(problem, pool):
+    is_reviewed = np.isin(pool.labels, problem.own_classes) & problem.is_reviewed()
+    if np.any(is_reviewed & ~unsure_labels(problem, pool)):
         notes.append(f"K is estimated as {k:,} from labels of a review, which make it too large rather than too small")
         return Count(k, spec.counter, estimate, tuple(notes))
     more = with_margin(estimate, n_known) if spec.answer == "joint" else k
@@ -129,12 +130,6 @@ def unsure_labels(problem: Problem, pool: FeatureTable) -> Mask:
         if len(labels) > n_classes >= ENOUGH_CLASSES:
             return is_unsure
     return np.zeros_like(is_own)
-
-
-def rests_on_review(problem: Problem, pool: FeatureTable) -> bool:
-    """Whether K is estimated with labels of a review."""
-    is_own = np.isin(pool.labels, problem.own_classes)
-    return bool(np.any(is_own & problem.is_reviewed() & ~unsure_labels(problem, pool)))
 
 
 def fitted_counter(

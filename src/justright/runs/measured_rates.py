@@ -20,10 +20,9 @@ from justright.data import ImageSet, Split, glyph_set
 from justright.discovery.methods import METHODS
 from justright.geometry import evenly_spaced
 from justright.runs.costs import LONG, CostPlan, Rates
-from justright.utils.context import use
+from justright.utils.context import silent, use
 from justright.utils.errors import BadImageError
 from justright.utils.parallel import n_cores
-from justright.utils.progress import silent
 from justright.utils.types import UNLABELED
 
 T = TypeVar("T")
@@ -38,8 +37,6 @@ N_ROWS, N_CLASSES = 1000, 20  # features that k-means is timed on
 
 def with_rates(plan: CostPlan, images: ImageSet) -> CostPlan:
     """The plan with rates of this machine: rough ones if the run is short, else measured on some of the images."""
-    if plan.work.n_devices > 1:  # other processes would wait
-        return plan
     if plan.rates == Rates():
         plan = replace(plan, rates=rough_rates(plan.backbone, images))
     if not plan.rates.about and (plan.total_seconds >= LONG or plan.trained_share < 1):

@@ -1,27 +1,26 @@
-"""The options of `justright.discover`: the type, the meaning and the range of each, in one place.
+"""The options of `justright.discover`: type, default, meaning and range of each, in one place.
 
-Their defaults are those of the functions that read them.
+The signature and the help of the Python functions, and the options of the commands, are made from them.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from textwrap import fill
-from typing import Annotated, Any, TypedDict, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypedDict, get_args, get_type_hints
 
 import numpy as np
 
+from justright.data.quarantine import MAX_BAD
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import WEIGHTINGS
-from justright.estimation import COUNTERS
+from justright.estimation import BEST, COUNTERS
 from justright.runs.problem import POOL_ROLES
-from justright.runs.request import HELD_OUT, UNTRAINED
-from justright.runs.spec import ANSWERS, AUTO, SCALES, RunSpec
+from justright.runs.spec import ANSWERS, AUTO, HELD_OUT, SCALES, UNTRAINED, RunSpec
 from justright.utils.errors import JustrightError, did_you_mean
 from justright.utils.parallel import ENGINES
 from justright.utils.settings import (
@@ -44,21 +43,14 @@ NAMED = Range(lambda value: isinstance(value, Mapping), "a dict of names and val
 
 
 def name_in(family: Mapping[str, Any]) -> Range:
-    """Names; the present ones of the family are shown as choices, and more may be added later."""
-    return Range(TEXT.allows, TEXT.expected, tuple(family))
+    """Any name; those in the family, to which more may be added later, are the choices that help shows."""
+    return Range(TEXT.allows, TEXT.expected, family)
 
 
 SELECTOR = Range(TEXT.allows, "a name in justright.SELECTORS; its parameters go into selector_params").or_none()
 
-OTHER_NAMES = {
-    "seeds": "n_seeds",
-    "stability": "n_resamples",
-    "set": "settings",
-    "n_clusters": "k",
-    "n_categories": "k",
-    "network": "backbone",
-}
-"""What an option is called on the command line, or in other libraries."""
+FLAGS = {"n_seeds": "seeds", "n_resamples": "stability", "settings": "set"}
+"""The options that have another name on the command line."""
 
 OF_IMAGES = ("backbone", "checkpoint", "img_size")
 """Options without a meaning where features are given."""
@@ -163,28 +155,53 @@ class Options(TypedDict, total=False):
     tensorboard: Annotated[bool, "also write the training curves for TensorBoard", YES_OR_NO]
 
 
+DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(("method", "scale", "backbone", "device"), AUTO),
+    **{name: getattr(RunSpec, name) for name in ("seed", "n_seeds", "weighting", "n_resamples", "pool_role")},
+    **dict.fromkeys(("select_labeled", "target_has_labels", "drop_copies", "tensorboard"), False),
+    "counter": BEST,
+    "max_bad": MAX_BAD,
+    "engine": "local",
+}
+"""Of all other options the default is None."""
+
+
+class Option(NamedTuple):
+    """What `Options` says of one option."""
+
+    kind: Any
+    about: str
+    allowed: Range
+    default: Any
+
+
 @cache
-def option_types() -> dict[str, tuple[Any, str, Range]]:
-    """Type, meaning and range of each option."""
-    hints = get_type_hints(Options, include_extras=True)
-    return {name: get_args(hint) for name, hint in hints.items()}
+def option_types() -> dict[str, Option]:
+    """The options by name."""
+    options = {}
+    for name, hint in get_type_hints(Options, include_extras=True).items():
+        kind, about, allowed = get_args(hint)
+        options[name] = Option(kind, about, allowed, DEFAULTS.get(name))
+    return options
 
 
-def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with numbers of numpy as plain ones; raises for unknown options and values out of range."""
+def checked_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """All options, with numbers of numpy as plain ones; raises for unknown options and values out of range."""
     known = option_types()
-    for name in options:
+    for name in given:
         if name not in known:
-            close = f"did you mean {OTHER_NAMES[name]}?" if name in OTHER_NAMES else did_you_mean(name, known)
+            of_flag = {flag: option for option, flag in FLAGS.items()} | {"n_clusters": "k"}
+            close = f"did you mean {of_flag[name]}?" if name in of_flag else did_you_mean(name, known)
             raise JustrightError(
                 f"there is no option {name!r}",
                 expected=f"one of {', '.join(known)}",
                 advice=close or "help(justright.discover) explains them",
             )
-    plain = {name: _plain(value) for name, value in options.items()}
-    for name, value in plain.items():
-        check_range(name, value, known[name][2])
-    return plain
+    options = {name: option.default for name, option in known.items()}
+    options |= {name: _plain(value) for name, value in given.items()}
+    for name, value in options.items():
+        check_range(name, value, known[name].allowed)
+    return options
 
 
 def _plain(value: Any) -> Any:
@@ -196,7 +213,7 @@ def _plain(value: Any) -> Any:
 
 def option_help(name: str) -> str:
     """The meaning of an option as a sentence."""
-    about = option_types()[name][1]
+    about = option_types()[name].about
     return f"{about[0].upper()}{about[1:]}."
 
 
@@ -204,36 +221,26 @@ def explained(names: Iterable[str]) -> list[tuple[str, str]]:
     """The meaning of options, with the choices that it does not mention."""
     lines = []
     for name in names:
-        _, about, allowed = option_types()[name]
-        is_listed = not allowed.choices or allowed.choices[-1] in about
-        lines.append((name, about if is_listed else f"{about} ({', '.join(allowed.choices)})"))
+        option = option_types()[name]
+        choices = [*option.allowed.choices]
+        is_listed = not choices or choices[-1] in option.about
+        lines.append((name, option.about if is_listed else f"{option.about} ({', '.join(choices)})"))
     return lines
 
 
-def defaults_of(*readers: Any) -> dict[str, Any]:
-    """The default of each option in the functions and dataclasses that read them; the later ones take precedence."""
-    found: dict[str, Any] = {}
-    for reader in readers:
-        if is_dataclass(reader):
-            made = {each.name: each.default for each in fields(reader) if each.default is not MISSING}
-        else:
-            made = {each.name: each.default for each in signature(reader).parameters.values()}
-        found |= made
-    return {name: found[name] for name in option_types() if name in found}
-
-
-def describe(function: Callable[..., Any], defaults: Mapping[str, Any], without: Iterable[str] = ()) -> None:
+def describe(function: Callable[..., Any], without: Iterable[str] = ()) -> None:
     """Show the options in the signature and in the documentation of a function that takes `**options`."""
-    names = [name for name in option_types() if name not in without]
+    options = {name: option for name, option in option_types().items() if name not in without}
     own = signature(function)
     parameters = [each for each in own.parameters.values() if each.kind != Parameter.VAR_KEYWORD]
-    for name in names:
-        kind = option_types()[name][0]
-        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind))
+    for name, option in options.items():
+        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=option.default, annotation=option.kind))
     function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     if function.__doc__ is not None:  # there is none with python -OO
         lines = [
-            fill(f"{name} ({defaults[name]!r}): {about}.", 112, initial_indent=" " * 4, subsequent_indent=" " * 8)
-            for name, about in explained(names)
+            fill(
+                f"{name} ({options[name].default!r}): {about}.", 112, initial_indent=" " * 4, subsequent_indent=" " * 8
+            )
+            for name, about in explained(options)
         ]
         function.__doc__ = "\n".join([cleandoc(function.__doc__), "", "Options and their defaults:", *lines])

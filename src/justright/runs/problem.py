@@ -30,8 +30,7 @@ class Copies(NamedTuple):
 
     n_given: int  # images of the target that keep the label that they have among the labeled images
     n_left_out: int  # labeled images that were left out
-    message: str = ""  # what was done, in a sentence
-    notes: Sequence[str] = ()  # on labels that are not used
+    notes: Sequence[str] = ()  # what was done, without the final period
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,8 @@ class Problem:
             )
         labeled_problem = replace(self, given=given)
         is_left_out = _is_in(images, in_target) & ~labeled_problem.is_given_too()
-        notes = []
+        n_given = sum(content in given for content in contents)
+        notes = [given_in_words(n_given)] if n_given else []
         if disputed := [row for row, content in enumerate(contents) if len(names_of.get(content, ())) > 1]:
             first = disputed[0]
             notes.append(
@@ -140,9 +140,7 @@ class Problem:
             )
         if n_of_pool := int(is_left_out[self.other_rows].sum()):
             notes.append(f"{n_of_pool:,} images of the pool are images of the target too, and are left out")
-        n_given = sum(content in given for content in contents)
-        message = f"{given_in_words(n_given)}." if n_given else ""
-        return labeled_problem._without(is_left_out), Copies(n_given, int(is_left_out.sum()), message, notes)
+        return labeled_problem._without(is_left_out), Copies(n_given, int(is_left_out.sum()), notes)
 
     def without_copies(self) -> tuple[Problem, Copies]:
         """Leave out labeled images that are, byte for byte, images of the target; returns the problem and a summary.
@@ -157,8 +155,8 @@ class Problem:
                 advice="take the labeled images out of the target, or leave out --drop-copies",
             )
         n = int(is_copy.sum())
-        message = f"{n:,} labeled images are left out: they are images of the target too, byte for byte." if n else ""
-        return self._without(is_copy), Copies(0, n, message)
+        notes = [f"{n:,} labeled images are left out: they are images of the target too, byte for byte"] if n else []
+        return self._without(is_copy), Copies(0, n, notes)
 
     def _without(self, is_left_out: Bool[Array, " pool"]) -> Problem:
         """Without some rows of the pool; all images have an id."""

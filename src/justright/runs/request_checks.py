@@ -10,11 +10,11 @@ import numpy as np
 from justright.data.quarantine import MAX_BAD
 from justright.evaluation.files import expect_truth
 from justright.runs.counting import check_k
-from justright.runs.given_weights import check_weights
 from justright.runs.problem import OWN, Problem
 from justright.runs.run_folder import RECOMPUTED, TRUTH, RunFolder
+from justright.runs.run_selection import check_weights
 from justright.runs.spec import RunSpec, config_of
-from justright.selection import SELECTORS, BetaSelector, Selector, selector_of
+from justright.selection import SELECTORS, Selector, selector_of
 from justright.selection.clustered import ClusteredSelector
 from justright.utils.context import current
 from justright.utils.errors import DegenerateError, JustrightError
@@ -26,13 +26,6 @@ def check_request(spec: RunSpec) -> None:
     selector = _selector(spec)
     if selector is not None:
         selector.check()
-        beta = selector if isinstance(selector, BetaSelector) else None
-        if spec.weighting == "hard" and beta and beta.threshold is None and (beta.alpha, beta.beta) != (1, 1):
-            raise JustrightError(
-                "--weighting hard with --selector beta, whose weights are between 0 and 1",
-                expected="weights of 0 or 1",
-                advice="--threshold, or another --weighting",
-            )
     if current().tensorboard:
         from justright.discovery.checkpoints import expect_tensorboard
         from justright.discovery.methods import is_trained
@@ -86,6 +79,8 @@ def check_problem(
 
 def expect_own_folder(out: Path, sources: Iterable[str]) -> None:
     """Raise if the folder of a new run is one of its sources, or holds files that the run would overwrite."""
+    if out.is_file():
+        raise JustrightError(f"out is the file {out}", expected="a new folder, or that of a run to resume")
     if (out / "run.json").exists() or not out.is_dir():
         return
     if any(Path(source).is_dir() and out.samefile(source) for source in sources):

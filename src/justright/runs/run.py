@@ -33,18 +33,16 @@ from justright.discovery.methods import FIRST_PARTS, METHODS, is_trained
 from justright.discovery.predictions import UNCALIBRATED, Predictions
 from justright.evaluation.files import copy_truth, expect_truth, read_judged
 from justright.features.table import FeatureTable
-from justright.runs.cluster_table import NAME as CLUSTERS
-from justright.runs.cluster_table import doubts_json, write_clusters
+from justright.runs.cluster_table import CLUSTERS, doubts_json, write_clusters
 from justright.runs.costs import CostPlan, Work
 from justright.runs.counting import Count, count_categories
 from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, frozen_check, simple_results
-from justright.runs.owner import owned
-from justright.runs.problem import Problem, given_in_words
+from justright.runs.problem import Problem
 from justright.runs.request_checks import check_problem, check_request, own_names
 from justright.runs.run_features import StoresAndCache, fingerprints, frozen_features
-from justright.runs.run_folder import DOUBTS, TRUTH, RunFolder
+from justright.runs.run_folder import DOUBTS, TRUTH, RunFolder, owned
 from justright.runs.run_selection import RunSelection
-from justright.runs.source_checks import NAME, LeftOut, summary, unreadable_files, write_left_out
+from justright.runs.source_checks import LEFT_OUT, LeftOut, summary, unreadable_files, write_left_out
 from justright.runs.spec import RunSpec, config_of
 from justright.utils.context import notify
 from justright.utils.errors import DegenerateError, JustrightError
@@ -97,7 +95,7 @@ class Run:
 
     def _stages(self) -> RunFolder:
         cache = self._prepare()
-        costs = self._announced(self.costs)
+        self._announce_time()
         with self._timed("extract"):
             pool, target = self.processes.in_turn(lambda: self._extract(cache))
         with self._timed("count"):
@@ -110,9 +108,6 @@ class Run:
             selection = RunSelection(self.problem, self.spec, self.out, self.processes)
             weight = selection.weight(pool, target, count.n_categories)
             self.notes += selection.notes
-        work = Work.of(self.problem, replace(self.spec, n_target=count.n_categories), self.processes.n, weight)
-        if work != costs.work:  # K and the weights are known now
-            self._announced(replace(costs, work=work), is_begun=True)
         with self._timed("train"):
             methods, reference = self._learn(weight, count.n_categories, (pool.features, target.features))
         method = methods[reference]
@@ -126,7 +121,6 @@ class Run:
             with self._timed("evaluate"):
                 check = self._evaluate(predictions, check, simple)
             self._finish(method, count, selection, check, expected, fingerprints(pool, target))
-            self._remove_checkpoints()
         self.processes.wait()
         return RunFolder(self.out)
 
@@ -148,21 +142,18 @@ class Run:
         self.processes.wait()
         return cache
 
-    def _announced(self, costs: CostPlan, is_begun: bool = False) -> CostPlan:
-        """Announce the time of a long run, unless it is resumed; returns the costs with the rates of this machine."""
+    def _announce_time(self) -> None:
+        """Say how long the run takes, if that is long. Several processes do not measure it."""
         from justright.runs.measured_rates import with_rates
 
-        is_silent = self.is_resumed or not self.processes.is_first or has_vectors(self.problem.target)
-        if is_silent or not self.is_interactive:
-            return costs
+        if not self.is_interactive or self.is_resumed or self.processes.n > 1 or has_vectors(self.problem.target):
+            return
         try:
-            costs = with_rates(costs, self.problem.target)
-            message = costs.message(is_begun)
+            message = with_rates(self.costs, self.problem.target).message()
         except JustrightError as error:  # if something is wrong, the run itself raises it
             message = f"The duration is unknown: {error}"
         if message:
             notify(message)
-        return costs
 
     def _extract(self, cache: StoresAndCache) -> tuple[FeatureTable, FeatureTable]:
         """Compute the features of pool and target, and keep the readable images."""
@@ -173,7 +164,7 @@ class Run:
         unreadable = unreadable_files(problem.pool.images, pool, is_target=False)
         unreadable += unreadable_files(problem.target, target, is_target=True)
         self.left_out = [*self.left_out, *unreadable]
-        self.notes += [f"{summary(self.left_out)}. {NAME} lists them"] if self.left_out else []
+        self.notes += [f"{summary(self.left_out)}. {LEFT_OUT} lists them"] if self.left_out else []
         if self.truth is not None:  # ids and readable images are known now
             expect_truth(self.truth, self.problem.target.table, own_names(self.problem))
         if self.processes.is_first:
@@ -201,9 +192,7 @@ class Run:
         reference = self._vote(methods) if spec.n_seeds > 1 else 0
         method = methods[reference]
         self.notes += method.notes_
-        if n_given := int(np.sum(method.is_given_)):
-            self.notes.append(given_in_words(n_given))
-        if n_unused := len(self.problem.given_rows()) - n_given:
+        if n_unused := len(self.problem.given_rows()) - int(np.sum(method.is_given_)):
             self.notes.append(
                 f"the labels of {n_unused:,} images of the target are not used: their classes were left out of learning"
             )
@@ -233,17 +222,16 @@ class Run:
         """Compare the trained result with simple methods on frozen features; returns the clusters of these too."""
         if not method.trainings(method.config_):
             return None, None
-        own = own_names(self.problem)
+        is_joint, simple = self.spec.answer == "joint", None
         try:
-            simple = simple_results(method, pool, target, own) if self.spec.answer == "joint" else None
-            check = frozen_check(method, pool, target, simple)
-            self.notes.append(check.note(self.spec.method))
+            if is_joint or self._truth() is not None:
+                simple = simple_results(method, pool, target, own_names(self.problem))
+            # whether the truth is known must not change the check
+            check = frozen_check(method, pool, target, simple if is_joint else None)
         except DegenerateError as error:
             self.notes.append(f"not checked against {FROZEN}: {error.problem}")
             return None, None
-        # only after the check: whether the truth is known must not change it
-        if simple is None and self._truth() is not None:
-            simple = simple_results(method, pool, target, own)
+        self.notes.append(check.note(self.spec.method))
         return check, simple
 
     def _predict(self, method: Any) -> tuple[Predictions, ExpectedRight | None]:
@@ -305,6 +293,9 @@ class Run:
         expected: ExpectedRight | None,
         prints: Mapping[str, Any],
     ) -> None:
+        """Write run.json, and keep one small checkpoint of each training, which a finished run is resumed from."""
+        from justright.discovery.checkpoints import Checkpoints
+
         spec, begun = self.spec, self.folder.about
         self.folder.save_about(
             {
@@ -332,11 +323,6 @@ class Run:
                 "seconds": self.seconds,
             }
         )
-
-    def _remove_checkpoints(self) -> None:
-        """Keep one small checkpoint of each training, which a finished run is resumed from."""
-        from justright.discovery.checkpoints import Checkpoints
-
         for seed in (self.out, *self.out.glob("seed-*")):
             for part in (".", *FIRST_PARTS):
                 Checkpoints(seed / part / "checkpoint").finish()

@@ -1,25 +1,4 @@
-"""The folder of a run, which report and review read.
-
-    run.json             request, resolved settings, versions, fingerprints, seconds by stage
-    target.parquet       the unlabeled images; pool.parquet the labeled ones (`ImageSet.save`)
-    target.features      frozen features of the target, pool.features those of the pool (`justright extract`)
-    weights.parquet      the weight of each labeled image; weights.classes.parquet: of each class
-    count.json           the estimates of K with their curves, where K was estimated or checked
-    diagnosis.json       the recommended selector and why, with --selector auto
-    metrics.jsonl        one line per epoch: epoch, learning_rate, loss and its terms, seconds
-    checkpoint/          parameters and training state, safetensors and JSON
-    heads/, stage1/      the same for trainings before the last one
-    seed-N/              the same for each of several seeds
-    tuned.npy            features of the target after training, float32, one row per image
-    predictions.parquet  a category and a confidence for every target image
-    predictions.csv      the same for people: path, category, kind, confidence
-    clusters.csv         every category: images, expected purity, and whether it may be two kinds or belong with another
-    doubts.json          the images that decide these doubts, for a joint answer
-    left_out.csv         skipped files: path, side, reason (a code), detail
-    truth.parquet        labels of the target, if given; read for evaluation only
-    scores.json          All / Old / New, if the truth was given
-    report.html          the report
-    review/              the log of the review
+"""The folder of a run, which report and review read; docs/reference/files.md lists its files.
 
 Files are written atomically; a property is None until the run has written its file. run.json of a finished run holds
 the hash of each file, which is compared before the file is read.
@@ -28,6 +7,8 @@ the hash of each file, which is compared before the file is read.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -48,17 +29,14 @@ from justright.discovery.predictions import Predictions
 from justright.evaluation import Scores
 from justright.evaluation.files import JudgedPredictions, read_judged
 from justright.features.table import FeatureTable
-from justright.runs.cluster_table import NAME as CLUSTERS
-from justright.runs.cluster_table import doubts_from
+from justright.runs.cluster_table import CLUSTERS, doubts_from
 from justright.runs.selection import Selection, load_selection
-from justright.runs.source_checks import NAME as LEFT_OUT
-from justright.runs.source_checks import LeftOut, read_left_out
-from justright.utils.errors import DataError, MissingDataError
-from justright.utils.files import parsed_json, write_json
+from justright.runs.source_checks import LEFT_OUT, LeftOut, read_left_out
+from justright.utils.errors import DataError, JustrightError, MissingDataError
+from justright.utils.files import explain_disk_full, parsed_json, write_json
 from justright.utils.hashing import hash_file, signed, verified
+from justright.utils.locks import Lock, LockedError
 from justright.utils.types import Array
-
-_log = logging.getLogger(__name__)
 
 FORMAT = "justright run 1"
 DOUBTS = "doubts.json"
@@ -70,6 +48,9 @@ RECOMPUTED = (  # files that a run computes again if it is started again
 TRUTH = "truth.parquet"  # rewritten only if the labels are given again
 # files that it does not compute again; the header of a feature store has the hashes of its other files
 KEPT = (TRUTH, "pool.features/store.json", "target.features/store.json")
+LOCK = ".owner"  # the lock file in the folder; it is deleted when the work is done
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -88,8 +69,9 @@ class RunFolder:
     @cached_property
     def about(self) -> dict[str, Any]:
         """The content of run.json."""
-        about = self._json("run.json")
-        if about is None or about.get("format") != FORMAT:
+        path = self.path / "run.json"
+        about = _object(path) if path.exists() else {}
+        if about.get("format") != FORMAT:
             raise MissingDataError(
                 f"{self.path} does not hold a run",
                 expected=f'a folder with run.json of "{FORMAT}"',
@@ -148,6 +130,21 @@ class RunFolder:
             )
         return self.path / name
 
+    def _existing(self, name: str) -> Path | None:
+        """The path of a file, None if the run has not written it yet; raises as `_checked`."""
+        path = self._checked(name)
+        return path if path.exists() else None
+
+    def _written(self, name: str) -> Path:
+        """The path of a file; raises if the run has not written it yet."""
+        path = self._existing(name)
+        if path is None:
+            raise MissingDataError(
+                f"{self.path} has no {name}: the run is not finished",
+                advice="call justright discover again with the same options, which continues it",
+            )
+        return path
+
     @cached_property
     def target(self) -> ImageSet:
         """The unlabeled images. Reading a file that changed since the run raises."""
@@ -160,24 +157,12 @@ class RunFolder:
 
     def _images(self, name: str) -> ImageSet:
         path = self._checked(name)
-        saved = read_table(path)
-        if CONTENT not in saved.column_names:
-            raise DataError(f"{path} has no column {CONTENT}", expected="the list of images that a run wrote")
-        return open_images(path).with_content(saved[CONTENT])
+        return open_images(path).with_content(read_table(path)[CONTENT])
 
     @cached_property
     def predictions(self) -> Predictions:
         """A category for every target image, in the order of `target`."""
-        if not (path := self._checked("predictions.parquet")).exists():
-            raise MissingDataError(
-                f"{self.path} has no predictions: the run is not finished",
-                advice="call justright discover again with the same options, which continues it",
-            )
-        predictions = Predictions.open(path)
-        if len(predictions) != len(self.target):
-            problem = f"{self.path} predicts {len(predictions):,} images"
-            raise DataError(problem, expected=f"{len(self.target):,}, as in target.parquet")
-        return predictions
+        return Predictions.open(self._written("predictions.parquet"))
 
     @property
     def expected(self) -> ExpectedRight | None:
@@ -222,13 +207,7 @@ class RunFolder:
     @cached_property
     def tuned(self) -> Float[Array, "target dim"]:
         """Features of the target after training, memory-mapped."""
-        path = self._checked("tuned.npy")
-        try:
-            features: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-            if features.ndim != 2 or not np.issubdtype(features.dtype, np.floating):
-                raise ValueError(f"an array of {features.dtype} with the shape {features.shape}")
-        except (OSError, ValueError, EOFError) as error:
-            raise DataError(f"{path} cannot be read: {error}", advice="run discover again to recompute it") from error
+        features: Array = np.load(self._written("tuned.npy"), mmap_mode="r", allow_pickle=False)
         return features
 
     @cached_property
@@ -242,9 +221,9 @@ class RunFolder:
     @cached_property
     def selection(self) -> Selection | None:
         """The weights of images and classes."""
-        path = self._checked("weights.parquet")
         self._checked("weights.classes.parquet")
-        return load_selection(path) if path.exists() else None
+        path = self._existing("weights.parquet")
+        return None if path is None else load_selection(path)
 
     @cached_property
     def count(self) -> dict[str, Any] | None:
@@ -274,8 +253,8 @@ class RunFolder:
         return curves
 
     def _records(self, folder: Path) -> list[dict[str, Any]]:
-        path = self._checked(str(folder / "metrics.jsonl"))
-        if not path.exists():
+        path = self._existing(str(folder / "metrics.jsonl"))
+        if path is None:
             return []
         whole = path.read_bytes().rpartition(b"\n")[0]
         return [_object(path, line) for line in whole.split(b"\n") if line]
@@ -283,20 +262,19 @@ class RunFolder:
     @cached_property
     def left_out(self) -> list[LeftOut] | None:
         """The files that were not used, and why."""
-        path = self._checked(LEFT_OUT)
-        return read_left_out(path) if path.exists() else None
+        path = self._existing(LEFT_OUT)
+        return None if path is None else read_left_out(path)
 
     @cached_property
     def scores(self) -> Scores | None:
         """All / Old / New."""
-        path = self._checked("scores.json")
-        return Scores.load(path) if path.exists() else None
+        path = self._existing("scores.json")
+        return None if path is None else Scores.load(path)
 
     @property
     def truth_file(self) -> Path | None:
         """The file with the labels of the target, for `judged`."""
-        path = self._checked(TRUTH)
-        return path if path.exists() else None
+        return self._existing(TRUTH)
 
     @cached_property
     def own_classes(self) -> frozenset[str]:
@@ -314,8 +292,8 @@ class RunFolder:
         return read_judged(self._checked("predictions.parquet"), truth, self.own_classes, True, known)
 
     def _json(self, name: str) -> dict[str, Any] | None:
-        path = self.path / name if name == "run.json" else self._checked(name)
-        return _object(path) if path.exists() else None
+        path = self._existing(name)
+        return None if path is None else _object(path)
 
 
 def _object(path: Path, line: bytes | None = None) -> dict[str, Any]:
@@ -327,3 +305,29 @@ def _object(path: Path, line: bytes | None = None) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}", expected="JSON as the run wrote it") from error
     raise DataError(f"{path} holds a {type(value).__name__}", expected="JSON of names and values, {...}")
+
+
+class OwnedError(JustrightError):
+    """Another process is writing to the folder."""
+
+
+@contextmanager
+def owned(folder: Path) -> Iterator[None]:
+    """Lock the folder for writing, and create it if it does not exist; OwnedError if another process holds the lock."""
+    was_there = folder.exists()
+    try:
+        with explain_disk_full(folder / LOCK):
+            lock = Lock(folder / LOCK)
+    except LockedError as error:
+        raise OwnedError(
+            f"{folder} is being written by {error}",
+            expected="one process at a time",
+            advice="wait for it, stop it, or name another --out",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+        if not was_there:
+            with suppress(OSError):  # stays unless it is empty
+                folder.rmdir()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -160,21 +160,12 @@ class Selection:
     stability: Stability | None = None
 
     @classmethod
-    def of(cls, name: str, selector: Selector, pool: FeaturePool, stability: Stability | None = None) -> Selection:
-        """The selection of a fitted selector."""
-        return cls.of_weights(name, selector.weights_, pool, selector.get_params(), stability)
-
-    @classmethod
-    def of_weights(
-        cls,
-        name: str,
-        weights: ClassWeights,
-        pool: FeaturePool,
-        params: Mapping[str, Any] | None = None,
-        stability: Stability | None = None,
+    def of(
+        cls, name: str, given: Selector | ClassWeights, pool: FeaturePool, stability: Stability | None = None
     ) -> Selection:
-        """The selection by weights of any origin; `name` is that of the selector or of the origin."""
-        about: dict[str, Any] = {"selector": name, "params": dict(params or {})}
+        """The selection of a fitted selector, or by weights of another origin; `name` is that of either."""
+        weights, params = (given, {}) if isinstance(given, ClassWeights) else (given.weights_, given.get_params())
+        about: dict[str, Any] = {"selector": name, "params": params}
         about |= {key: value for key, value in weights.found.items() if math.isfinite(value)}
         return cls(_image_table(pool, weights), _class_table(pool, weights, stability), about, pool, stability)
 

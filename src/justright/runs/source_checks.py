@@ -23,7 +23,7 @@ from justright.features.table import FeatureTable
 from justright.utils.errors import BadKind, DataError
 from justright.utils.files import replacing
 
-NAME = "left_out.csv"
+LEFT_OUT = "left_out.csv"
 COPY, NOT_RECOGNISED, NO_HEIF = "copy", "not_recognised", BadKind.NO_HEIF.code
 N_SHOWN = 3
 GROUPS = {  # reasons in the order of the summary; all others count as unreadable
@@ -101,7 +101,7 @@ def write_left_out(folder: Path, files: Sequence[LeftOut]) -> None:
     """Write left_out.csv with the columns path, side, reason and detail."""
     # file names need not be UTF-8
     text = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}
-    with replacing(folder / NAME) as temporary, temporary.open("w", **text) as file:  # type: ignore[call-overload]
+    with replacing(folder / LEFT_OUT) as temporary, temporary.open("w", **text) as file:  # type: ignore[call-overload]
         csv.writer(file).writerows([LeftOut._fields, *files])
 
 

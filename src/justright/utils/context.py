@@ -1,4 +1,4 @@
-"""What all stages of one piece of work share: how progress and messages are shown, where work runs, where the cache is.
+"""What all stages of one piece of work share: how progress and messages are shown, and where work runs.
 
 Example:
     with use(progress=progress_bar, engine=engine):
@@ -8,16 +8,51 @@ Example:
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, TypeVar
-
-from justright.utils.progress import Track, silent
+from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
+
+
+Track: TypeAlias = Callable[[Iterable[Any], int, str], Iterator[Any]]
+"""Yields steps and shows progress meanwhile, as a progress bar does: of the steps, their number, and what they are."""
+
+
+def silent(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
+    """Yield every step and show nothing: the default."""
+    yield from steps
+
+
+def bar(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
+    """Yield every step and show a progress bar: that of the notebook, or one on the terminal."""
+    from tqdm import TqdmExperimentalWarning, TqdmWarning  # type: ignore[import-untyped]
+    from tqdm.autonotebook import tqdm  # type: ignore[import-untyped]
+
+    with warnings.catch_warnings():  # a notebook without ipywidgets shows the bar as text
+        warnings.simplefilter("ignore", TqdmWarning)
+        warnings.simplefilter("ignore", TqdmExperimentalWarning)
+        shown = tqdm(steps, desc=what, total=total, leave=False, delay=1.0)
+    yield from shown
+
+
+def outermost_only(track: Track) -> Track:
+    """Show nested work as one: only the outermost loop has a progress bar."""
+    n_open = 0
+
+    def outermost(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
+        nonlocal n_open
+        shown = silent if n_open else track
+        n_open += 1
+        try:
+            yield from shown(steps, total, what)
+        finally:
+            n_open -= 1
+
+    return outermost
 
 
 @dataclass(frozen=True)
@@ -28,7 +63,6 @@ class Context:
     message: Callable[[str], None] = logging.getLogger("justright").info  # shows one sentence to the user
     engine: Any = None  # where features, views and weights are computed; None: threads of this process
     tensorboard: bool = False  # whether trainings also write their curves for TensorBoard
-    cache: Path | None = None  # folder of the cache, in place of JUSTRIGHT_HOME
     command: str = ""  # the command line that made this call, for run.json; empty in Python
 
 

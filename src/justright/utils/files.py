@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from justright.utils.context import current
 from justright.utils.locks import HAS_LOCKS, lock_file, locked_file
 
 DISK_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -27,11 +26,8 @@ UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def home() -> Path:
-    """Where checkpoints, features and banks are kept.
-
-    The `cache` of the context, else JUSTRIGHT_HOME, else `.cache/justright` in the user's folder.
-    """
-    return current().cache or Path(os.environ.get("JUSTRIGHT_HOME") or Path.home() / ".cache" / "justright")
+    """Where checkpoints, features and banks are kept: JUSTRIGHT_HOME, else `.cache/justright` in the user's folder."""
+    return Path(os.environ.get("JUSTRIGHT_HOME") or Path.home() / ".cache" / "justright")
 
 
 @contextmanager

@@ -4,10 +4,9 @@ An engine decides where the work runs: in threads, in processes of this machine,
 Only items and results travel: a few rows of a table, features, sums. `row_shards` of a file are read where the work is
 done. A worker that is killed or runs out of memory is replaced, and its items are retried up to `RETRIES` times.
 
-The number of BLAS threads changes the last bits of a product, which a steep beta density turns into 1e-6 of a weight.
-So the engines of `ENGINES` give each item one thread and work on several items at a time: their number of workers
-changes nothing, on processors of one kind. Plain `in_process`, the default of a selector's `fit`, leaves BLAS all its
-threads and agrees with them to single precision.
+The number of BLAS threads changes the last bits of a product. So the engines of `ENGINES` give each item one thread and
+work on several items at a time: their number of workers changes nothing, on processors of one kind. `in_process`, the
+default of a selector's `fit`, leaves BLAS all its threads and agrees with them to single precision.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import multiprocessing
 import os
 import pickle
 import secrets
-import shutil
 import signal
 import sys
 import threading
@@ -31,8 +29,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import lru_cache, partial
 from itertools import chain
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias, TypeVar
 
 from justright.utils.errors import JustrightError
@@ -156,103 +152,82 @@ def open_processes(n_workers: int | None = None) -> Iterator[Engine]:
 
     They are spawned, not forked: a copy of a process with threads, as BLAS and torch have, can hang.
     """
-    n = worker_count(n_workers)
-    with TemporaryDirectory(prefix="justright-") as folder:
-        pool = _Pool(n, Path(folder))
+    yield partial(_in_processes, worker_count(n_workers))
+
+
+def _in_processes(n_workers: int, work: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, None, None]:
+    """Start processes, apply work to items in them, and yield the results in order."""
+    try:
+        pickled = pickle.dumps(work)  # sent once to each process: it may hold a network
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise JustrightError(
+            f"the work cannot be sent to another process: {error}",
+            expected="images in files, and functions at the top of a module",
+            advice="engine local",
+        ) from error
+    items, n_lost = iter(items), 0
+    unfinished: deque[Any] = deque()  # items without a result, in order
+
+    def remembered() -> Iterator[Any]:
+        for item in items:
+            unfinished.append(item)
+            yield item
+
+    while True:
+        executor = ProcessPoolExecutor(
+            n_workers, multiprocessing.get_context("spawn"), initializer=_prepare_worker, initargs=(pickled,)
+        )
+        submit = partial(executor.submit, _apply_pickled)  # type: ignore[call-arg]
+        to_submit = chain(tuple(unfinished), remembered())
         try:
-            yield pool.ordered_map
+            for result in in_order(submit, Future.result, to_submit, n_workers * AHEAD_PER_WORKER):
+                unfinished.popleft()
+                n_lost = 0
+                yield result
+            return
+        except BrokenProcessPool as error:  # all workers are stopped, and it is unknown whose item it was
+            n_lost += 1
+            if n_lost > RETRIES:
+                raise JustrightError(
+                    f"a worker process ended before its work was done, {n_lost} times",
+                    expected="workers with enough memory, started from a program that can be imported",
+                    advice="fewer workers; in a script, keep what it does under `if __name__ == '__main__':`",
+                ) from error
         finally:
-            pool.executor.shutdown(cancel_futures=True)
+            executor.shutdown(cancel_futures=True)
 
 
-class _Pool:
-    """Processes that are replaced when one of them is lost."""
-
-    def __init__(self, n_workers: int, folder: Path):
-        self.n_workers, self.folder, self.n_passes = n_workers, folder, 0
-        self.executor = self._start()
-
-    def _start(self) -> ProcessPoolExecutor:
-        context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self.n_workers, context, _prepare_worker, (str(self.folder),))
-
-    def ordered_map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, None, None]:
-        """Apply work to items in several processes, and yield the results in order."""
-        file, items = self._share(work), iter(items)
-        unfinished: deque[Any] = deque()  # items without a result, in order
-        n_lost = 0
-
-        def remembered() -> Iterator[Any]:
-            for item in items:
-                unfinished.append(item)
-                yield item
-
-        def submit(item: Any) -> Future[Any]:
-            return self.executor.submit(_apply_shared, file, item)
-
-        while True:
-            to_submit = chain(tuple(unfinished), remembered())
-            try:
-                for result in in_order(submit, Future.result, to_submit, self.n_workers * AHEAD_PER_WORKER):
-                    unfinished.popleft()
-                    n_lost = 0
-                    yield result
-                return
-            except BrokenProcessPool as error:  # all workers are stopped, and it is unknown whose item it was
-                n_lost += 1
-                if n_lost > RETRIES:
-                    raise JustrightError(
-                        f"a worker process ended before its work was done, {n_lost} times",
-                        expected="workers with enough memory, started from a program that can be imported",
-                        advice="fewer workers; in a script, keep what it does under `if __name__ == '__main__':`",
-                    ) from error
-                self.executor.shutdown()
-                self.executor = self._start()
-
-    def _share(self, work: Callable[[Any], Any]) -> str:
-        """Write the work to a file, which each worker reads once, so that a network is not sent with every item."""
-        self.n_passes += 1
-        file = self.folder / str(self.n_passes)
-        try:
-            file.write_bytes(pickle.dumps(work))
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise JustrightError(
-                f"the work cannot be sent to another process: {error}",
-                expected="images in files, and functions at the top of a module",
-                advice="engine local",
-            ) from error
-        (self.folder / str(self.n_passes - 1)).unlink(missing_ok=True)
-        return str(file)
-
-
-def _prepare_worker(folder: str) -> None:
+def _prepare_worker(pickled: bytes) -> None:
+    global _pickled_work
+    _pickled_work = pickled
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent decides
     warnings.simplefilter("ignore")  # those of decoders; real problems are errors
     raise_gc_threshold()
     import numpy  # noqa: F401  # a limit has no effect on a library that is loaded later
 
     blas_threads(1)
-    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _end_with_parent(folder: str) -> None:
-    """End this process and delete the folder if the parent is killed."""
+def _end_with_parent() -> None:
+    """End this process if the parent is killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
-    shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 
+_pickled_work = b""  # of a worker
+
+
 @lru_cache(maxsize=1)
-def _load_shared(file: str) -> Callable[[Any], Any]:
-    # safe: written by the process that started this one, into a folder that only its user can open
-    work: Callable[[Any], Any] = pickle.loads(Path(file).read_bytes())  # noqa: S301
+def _unpickled_work() -> Callable[[Any], Any]:
+    work: Callable[[Any], Any] = pickle.loads(_pickled_work)  # noqa: S301  # sent by the process that started this one
     return work
 
 
-def _apply_shared(file: str, item: Any) -> Any:
-    return _load_shared(file)(item)
+def _apply_pickled(item: Any) -> Any:
+    return _unpickled_work()(item)
 
 
 @contextmanager

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from justright.utils.errors import DataError
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -26,28 +25,28 @@ class RemotePath:
 
     def is_file(self) -> bool:
         """Whether there is such a file."""
-
-        def is_file_in(files: Any, path: str) -> bool:
+        with self._files() as (files, path):
             try:
                 return bool(files.info(path)["type"] == "file")  # `isfile` would be False for any error
             except FileNotFoundError:
                 return False
 
-        return self._call(is_file_in)
-
     exists = is_file  # a store of objects has no folders
 
     def size(self) -> int:
         """Bytes of the file."""
-        return self._call(lambda files, path: int(files.size(path)))
+        with self._files() as (files, path):
+            return int(files.size(path))
 
     def open(self, mode: str = "rb") -> Any:
         """Open the file, to read it piece by piece."""
-        return self._call(lambda files, path: files.open(path, mode))
+        with self._files() as (files, path):
+            return files.open(path, mode)
 
     def read_bytes(self, start: int | None = None, stop: int | None = None) -> bytes:
         """The file, or some of its bytes."""
-        return self._call(lambda files, path: files.cat_file(path, start=start, end=stop))
+        with self._files() as (files, path):
+            return bytes(files.cat_file(path, start=start, end=stop))
 
     def read_text(self, encoding: str = "utf-8") -> str:
         """The file as text."""
@@ -55,24 +54,23 @@ class RemotePath:
 
     def put(self, file: Path) -> None:
         """Copy a file of this machine to this address."""
-
-        def copy(files: Any, path: str) -> None:
+        with self._files() as (files, path):
             files.makedirs(files._parent(path), exist_ok=True)
             files.put_file(file, path)
-
-        self._call(copy)
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Delete the file."""
         if not missing_ok or self.is_file():
-            self._call(lambda files, path: files.rm_file(path))
+            with self._files() as (files, path):
+                files.rm_file(path)
 
-    def _call(self, function: Callable[[Any, str], T]) -> T:
-        """Call a function with the file system and the path in it; any error becomes a DataError."""
+    @contextmanager
+    def _files(self) -> Iterator[tuple[Any, str]]:
+        """The file system and the path in it; any error in the block becomes a DataError."""
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
 
         try:
-            return function(*url_to_fs(self.address))
+            yield url_to_fs(self.address)
         except ImportError as error:  # it names the package: "Install s3fs to access S3"
             raise DataError(
                 f"{self.address}: {error}", expected="the package that knows this kind of address", advice="install it"

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from textwrap import shorten
@@ -21,7 +22,7 @@ class Range:
 
     allows: Callable[[Any], bool]
     expected: str
-    choices: tuple[str, ...] = ()
+    choices: Collection[str] = ()
 
     def or_none(self) -> Range:
         """The same range, with None allowed too."""
@@ -98,3 +99,21 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 def is_whole_number(value: Any, kind: type = Integral) -> bool:
     """Whether a value is a whole number; True and False are not, although Python counts them as integers."""
     return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Values that differ between two JSON objects: before and now, by dotted name; None if missing."""
+    old, new = flat(json.loads(json.dumps(before))), flat(json.loads(json.dumps(now)))
+    names = sorted(old.keys() | new.keys())
+    return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
+
+
+def differences_text(changes: Mapping[str, tuple[Any, Any]]) -> str:
+    """One line for each difference."""
+    return "\n".join(f"  {name}: {was!r} before, {now!r} now" for name, (was, now) in changes.items())
+
+
+def is_made_with(saved: Mapping[str, Any] | None, now: Mapping[str, Any]) -> bool:
+    """Whether a saved JSON object exists and has the current settings in its entry `made_with`."""
+    before = None if saved is None else saved.get("made_with")
+    return isinstance(before, Mapping) and not differences(before, now)
