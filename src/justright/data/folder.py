@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import posixpath
 import zipfile
@@ -180,7 +179,7 @@ def _read_table_inside(opened: zipfile.ZipFile, member: str, origin: str) -> pa.
         raise DataError(f"{origin} unpacks to {size:,} bytes", expected=f"at most {MAX_FILE_BYTES:,}")
     try:
         with opened.open(member) as file:
-            return read_csv(io.BytesIO(read_rest(file, member)))
+            return read_csv(read_rest(file, member))
     except Exception as error:  # encrypted, damaged, unknown compression, no CSV: each raises its own errors
         raise DataError(
             f"{origin} cannot be read: {error}",
