@@ -216,7 +216,7 @@ def test_committed_results_are_valid_for_their_suites(folder, profile, monkeypat
         assert n_runs - n_missing >= n_there, name
 
 
-def test_real_profile_uses_the_small_photo_sets(real_data):
-    for name in ("tab1", "tab2"):
-        result = problem_of(read_suite(name, "real").problems[0], real_data)
-        assert (len(result.own_classes), len(result.target), result.n_target_classes) == (15, 225, 30)
+@pytest.mark.parametrize(("name", "n_old", "n_target"), [("tab1", 45, 375), ("tab2", 15, 225)])
+def test_real_profile_uses_the_small_photo_sets(name, n_old, n_target, real_data):
+    result = problem_of(read_suite(name, "real").problems[0], real_data)
+    assert (len(result.own_classes), len(result.target), result.n_target_classes) == (n_old, n_target, n_old + 15)

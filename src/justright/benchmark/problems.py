@@ -90,7 +90,7 @@ def _pool_set(description: SuiteProblem, place: str, data: Path | None) -> Image
 def _with_other_labels(description: SuiteProblem, source: ImageSet, data: Path | None) -> tuple[ImageSet, ClassSplit]:
     """A target with new classes from its source and old ones from what `labels` names.
 
-    With a difficulty group of SSB its classes become old, and the old classes of the published split become new (Tab. 1).
+    With a difficulty group of SSB its classes become old, and the published old classes become new (Tab. 1).
     """
     draw, n = generator(description.split_seed, "suite labels"), description.classes
     if description.grades:

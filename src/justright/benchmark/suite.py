@@ -56,7 +56,7 @@ class SuiteProblem:
     # target's source that were not drawn, names of `grades`, or a difficulty group of SSB, whose classes are then
     # exchanged with the old ones
     labels: tuple[str, ...] = ()
-    grades: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # groups of the classes that were not drawn
+    grades: Mapping[str, Sequence[int]] = field(default_factory=dict)  # groups of the classes that were not drawn
     settings: Mapping[str, Any] = field(default_factory=dict)  # settings of methods on this problem
 
 
