@@ -166,6 +166,7 @@ COMMITTED = {  # by folder and profile: the runs of each suite, and how many of 
     ("training-photos", None): {"training-photos": (315, 299)},
     ("decisions", None): {"decisions": (168, 168)},
     ("controls", None): {"controls": (312, 312)},
+    ("controls-photos", None): {"controls-photos": (195, 30)},
     ("doses", None): {"doses": (114, 114)},
     ("cub", None): {"cub": (120, 120)},
     ("cub-vit", None): {"cub-vit": (9, 9)},
