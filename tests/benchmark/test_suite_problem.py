@@ -118,6 +118,20 @@ def test_old_classes_can_come_from_another_set():
     assert len(both.own_classes) == 5
 
 
+def test_old_classes_can_be_grades_of_the_same_set():
+    source = suite_problem.open_images(HEBREW.target)
+    drawn = set(problem_of(replace(HEBREW, classes=5, old_share=0.0)).truth.open_for_evaluation()[0].tolist())
+    rest = sorted(set(source.classes) - drawn)
+    grades = {"near": rest[:3], "far": rest[3:7]}
+    for labels, n in ((("near",), 3), (("near", "far"), 7)):
+        result = problem_of(replace(HEBREW, pool={}, classes=5, labels=labels, grades=grades))
+        truth, is_old = result.truth.open_for_evaluation()
+        assert {result.pool.origins[label].label for label in result.own_classes} == set(rest[:n])
+        assert set(truth[~is_old].tolist()) == drawn
+    with pytest.raises(DataError, match="in the split twice"):
+        problem_of(replace(HEBREW, pool={}, classes=5, labels=("near",), grades={"near": sorted(drawn)}))
+
+
 @pytest.fixture
 def birds(tmp_path, monkeypatch):
     """A set with the name and the number of classes of a catalog set, without image files."""

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
 from justright.data import open_images, open_manifest
+from justright.data.manifest import read_csv
 from justright.utils.errors import DataError
 from justright.utils.types import UNLABELED
 
@@ -87,3 +89,21 @@ def test_damaged_saved_set_is_rejected(make_tree, tmp_path):
         except DataError as error:
             n_refused += "set.parquet cannot be read" in str(error)
     assert n_refused > 50
+
+
+def test_csv_is_whole_although_the_reader_of_the_header_reads_on(monkeypatch):
+    opened = []
+
+    def header_reader(file):
+        opened.append(file)
+        return open_csv(file)
+
+    def read_late(file, **options):
+        opened[0].read(20)  # as the thread of the header reader does at any time
+        return read_whole(file, **options)
+
+    open_csv, read_whole = pa_csv.open_csv, pa_csv.read_csv
+    monkeypatch.setattr(pa_csv, "open_csv", header_reader)
+    monkeypatch.setattr(pa_csv, "read_csv", read_late)
+    rows = "".join(f"{number}.png,{number % 7}\n" for number in range(1000))
+    assert read_csv(f"path,label\n{rows}".encode()).num_rows == 1000

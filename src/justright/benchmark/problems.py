@@ -88,11 +88,15 @@ def _pool_set(description: SuiteProblem, place: str, data: Path | None) -> Image
 
 
 def _with_other_labels(description: SuiteProblem, source: ImageSet, data: Path | None) -> tuple[ImageSet, ClassSplit]:
-    """A target with new classes from its source and old ones from the sources in `labels`.
+    """A target with new classes from its source and old ones from what `labels` names.
 
-    With a difficulty group, its classes become old and the old classes of the published split become new (Tab. 1).
+    With a difficulty group of SSB its classes become old, and the published old classes become new (Tab. 1).
     """
     draw, n = generator(description.split_seed, "suite labels"), description.classes
+    if description.grades:
+        graded = [label for name in description.labels for label in description.grades[name]]
+        roles = ClassSplit(tuple(sorted(graded)), {UNGRADED: tuple(_chosen(description, source))})
+        return source.of_classes(roles.old + roles.new), roles
     if description.labels[0] in SSB_NAMES:
         roles = exchanged(_roles(description, source), description.labels[0], source)
         old, new = (sorted(draw.permutation(classes)[: n or None].tolist()) for classes in (roles.old, roles.new))

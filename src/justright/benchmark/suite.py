@@ -52,9 +52,11 @@ class SuiteProblem:
     # which classes are old: "published", as published for the data set; as for the data set of this name; "half", a
     # random half as for Herbarium-19; by default a random `old_share`
     roles: str = ""
-    # where old classes come from, if not from the target's source: other sources, "rest" for its classes that were not
-    # drawn, or a difficulty group of it, whose classes are then exchanged with the old ones
+    # where old classes come from, if they are not half of the drawn ones: other sources, "rest" for the classes of the
+    # target's source that were not drawn, names of `grades`, or a difficulty group of SSB, whose classes are then
+    # exchanged with the old ones
     labels: tuple[str, ...] = ()
+    grades: Mapping[str, Sequence[int]] = field(default_factory=dict)  # groups of the classes that were not drawn
     settings: Mapping[str, Any] = field(default_factory=dict)  # settings of methods on this problem
 
 

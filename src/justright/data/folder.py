@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import posixpath
 import zipfile
@@ -178,7 +177,7 @@ def _members(opened: zipfile.ZipFile) -> list[str]:
 def _read_table_inside(opened: zipfile.ZipFile, member: str, origin: str) -> pa.Table:
     try:
         with opened.open(member) as file:
-            return read_csv(io.BytesIO(read_all(file, opened.getinfo(member).file_size, member)))
+            return read_csv(read_all(file, opened.getinfo(member).file_size, member))
     except Exception as error:  # encrypted, damaged, unknown compression, no CSV: each raises its own errors
         raise DataError(
             f"{origin} cannot be read: {error}",

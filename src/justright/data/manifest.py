@@ -59,14 +59,15 @@ def read_table(file: Path) -> pa.Table:
         ) from error
 
 
-def read_csv(file: Any) -> pa.Table:
+def read_csv(source: Path | bytes) -> pa.Table:
     """Read a CSV with a header, every cell as text, empty cells as nulls."""
-    header = pa_csv.open_csv(file).schema.names
-    if hasattr(file, "seek"):
-        file.seek(0)
-    kinds = dict.fromkeys(header, pa.string())
+
+    def opened() -> Any:  # a file of its own for each reader: that of the header reads on in the background
+        return pa.BufferReader(source) if isinstance(source, bytes) else source
+
+    kinds = dict.fromkeys(pa_csv.open_csv(opened()).schema.names, pa.string())
     as_text = pa_csv.ConvertOptions(column_types=kinds, strings_can_be_null=True, null_values=[""])
-    return pa_csv.read_csv(file, convert_options=as_text)
+    return pa_csv.read_csv(opened(), convert_options=as_text)
 
 
 def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, prefix: str = "") -> ImageSet:

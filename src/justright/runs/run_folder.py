@@ -207,7 +207,13 @@ class RunFolder:
     @cached_property
     def tuned(self) -> Float[Array, "target dim"]:
         """Features of the target after training, memory-mapped."""
-        features: Array = np.load(self._written("tuned.npy"), mmap_mode="r", allow_pickle=False)
+        path = self._written("tuned.npy")
+        try:
+            features: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+            if features.ndim != 2 or not np.issubdtype(features.dtype, np.floating):
+                raise ValueError(f"an array of {features.dtype} with the shape {features.shape}")
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(f"{path} cannot be read: {error}", advice="run discover again to recompute it") from error
         return features
 
     @cached_property
