@@ -31,7 +31,7 @@ LEAST_TRAINED = 0.2
 LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT = 0.9, 0.95
 
 Clusters = Int[Array, " target"]
-FROZEN, SIMPLE = "k-means on frozen features", "simple methods on frozen features"
+FROZEN = "k-means on frozen features"
 # fields in run.json
 KEPT = ("held_out_accuracy", "n_held_out", "silhouette", "used", "trained_share", "baselines", "simple")
 
@@ -80,23 +80,22 @@ class FrozenCheck:
         return self.trained_share < LEAST_TRAINED
 
     def note(self, method: str) -> str:
-        """Both results and the recommendation in one sentence."""
+        """Whether training passed, and why, in one sentence."""
         best, apart = self.best_simple
         facts = [
-            f"silhouette of its clusters: {self.silhouette[0]:.2f}, at least {self.least_silhouette:.2f} expected, for "
-            f"{best} has {apart:.2f} in its own features"
+            f"silhouette of its clusters {self.silhouette[0]:.2f}, needed {self.least_silhouette:.2f}, "
+            f"{best} on frozen features {apart:.2f}"
         ]
         if self.held_out_accuracy is not None:
             trained, frozen = self.held_out_accuracy
             chance = f", within chance for {self.n_held_out:,} images" if self.is_worth_it and trained < frozen else ""
-            facts.insert(0, f"held-out accuracy: {trained:.0%} trained, {frozen:.0%} k-means{chance}")
+            facts.insert(0, f"held-out accuracy {trained:.0%}, k-means {frozen:.0%}{chance}")
         if self.used[0] < self.used[1]:
             facts.append(f"{self.used[0]:,} of {self.used[1]:,} categories have images")
         if self.is_cut_short:
             facts.append(f"there was time for {self.trained_share:.0%} of the epochs")
         if self.is_worth_it:
-            others = FROZEN if self.simple is None else SIMPLE
-            return f"the trained result of {method} is recommended over {others} ({'; '.join(facts)})"
+            return f"training with {method} passed its check ({'; '.join(facts)})"
         problem = "training was cut short and did not help" if self.is_cut_short else "training did not help"
         advice = ", or more --minutes" if self.is_cut_short else ""
         return f"{problem} ({'; '.join(facts)}): use --method kmeans with another --out{advice}"

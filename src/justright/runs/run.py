@@ -222,15 +222,16 @@ class Run:
         """Compare the trained result with simple methods on frozen features; returns the clusters of these too."""
         if not method.trainings(method.config_):
             return None, None
-        is_joint, simple = self.spec.answer == "joint", None
+        own = own_names(self.problem)
         try:
-            if is_joint or self._truth() is not None:
-                simple = simple_results(method, pool, target, own_names(self.problem))
-            # whether the truth is known must not change the check
-            check = frozen_check(method, pool, target, simple if is_joint else None)
+            simple = simple_results(method, pool, target, own) if self.spec.answer == "joint" else None
+            check = frozen_check(method, pool, target, simple)
         except DegenerateError as error:
             self.notes.append(f"not checked against {FROZEN}: {error.problem}")
             return None, None
+        # only after the check: whether the truth is known must not change it
+        if simple is None and self._truth() is not None:
+            simple = simple_results(method, pool, target, own)
         self.notes.append(check.note(self.spec.method))
         return check, simple
 
