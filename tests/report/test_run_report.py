@@ -79,7 +79,7 @@ def test_outcome_precedes_all_parts(report, finished):
     assert f"{len(finished.predictions):,} images: " in top
     assert f"by the true labels: {100 * finished.scores.all:.1f} [" in top
     n_categories = len(finished.predictions.categories)  # K is that of the run, not the estimate
-    assert f"simgcd with beta selection; {n_categories} categories, K given; seed 0" in top
+    assert f"Method: simgcd. Selection: beta. {n_categories} categories; K: given. Network: " in top
 
 
 def test_notes_precede_the_pictures(bare_run):
@@ -187,7 +187,7 @@ def test_unfinished_run_has_a_page(tmp_path):
     html = RunPage(run).html()
     check(html)
     text = text_of(html)
-    assert "gcd with bins selection; seed 4." in text
+    assert "Method: gcd. Selection: bins. Seed: 4." in text
     assert "This run is not finished" in text
     assert "K is not known yet" in text
 
