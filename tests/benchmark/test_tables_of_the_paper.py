@@ -171,7 +171,7 @@ COMMITTED = {  # by folder and profile: the runs of each suite, and how many of 
     ("doses", None): {"doses": (114, 114)},
     ("cub", None): {"cub": (120, 120)},
     ("cub-vit", None): {"cub-vit": (9, 9)},
-    ("cub-methods", None): {"cub-methods": (30, 20)},
+    ("cub-methods", None): {"cub-methods": (30, 30)},
     ("paper-real", "real"): {
         "tab1": (72, 72),
         "tab2": (204, 204),
@@ -180,6 +180,8 @@ COMMITTED = {  # by folder and profile: the runs of each suite, and how many of 
         "tab6": (45, 45),
         "fig1": (120, 120),
         "fig3": (60, 60),
+        "tab2-controls": (72, 72),
+        "tab4-controls": (72, 72),
     },
     ("paper-glyphs", "glyphs"): {
         "tab1": (72, 72),
