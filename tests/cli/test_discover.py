@@ -343,6 +343,7 @@ def no_work(monkeypatch):
         (["--features", "nowhere"], "no feature store: nowhere"),
         (["--checkpoint", "nowhere.pth"], "no such checkpoint"),
         (["--weights", "LETTERS/other.csv"], "has no column weight"),
+        (["--selector", "beta", "--weighting", "hard"], "--weighting hard with --selector beta"),
         (
             ["--pool", "LETTERS/italic", "--selector", "cui", "--n-clusters", "133"],
             "132 target images for 133 clusters",

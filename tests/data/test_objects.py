@@ -110,7 +110,16 @@ def test_pictures_in_memory_are_saved_with_the_table(tmp_path):
     assert open_images(tmp_path / "again.parquet").image(0).tobytes() == picture(0).tobytes()
 
 
+class Stream:
+    """As torch's IterableDataset: it has no length, and its items cannot be chosen."""
+
+    def __getitem__(self, row):
+        raise NotImplementedError
+
+
 def test_other_objects_are_rejected():
+    with pytest.raises(DataError, match="cannot open a Stream as images"):
+        from_dataset(Stream())
     with pytest.raises(DataError, match="cannot open a int as images"):
         from_dataset(3, "x")
     with pytest.raises(DataError, match="and no targets"):

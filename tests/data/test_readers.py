@@ -209,6 +209,12 @@ def test_file_too_large_for_an_image_is_rejected_unread(tmp_path, monkeypatch):
         assert peak_of(lambda reader=reader, path=path: reader.image(path)) < 20 << 20
 
 
+def test_file_that_grows_while_it_is_read_is_rejected(monkeypatch):
+    monkeypatch.setattr(readers_module, "MAX_FILE_BYTES", 1000)
+    with pytest.raises(BadImageError, match="too large"):
+        readers_module.read_all(io.BytesIO(bytes(1001)), 10, "x.png")
+
+
 def test_zip_member_larger_than_its_header_is_rejected(tmp_path):
     """zipfile unpacks all that a member holds, whatever size the directory of the zip claims for it."""
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as made:

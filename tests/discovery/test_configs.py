@@ -201,3 +201,10 @@ def test_stage1_minutes_are_subtracted_from_the_total(settings, expected):
     assert fitted.minutes == settings.get("minutes")
     assert fitted.fitted(1000, 10) == fitted
     assert MuGCDConfig(minutes=10.0).fitted(1000, 10).stage1.minutes == 5
+
+
+def test_stage1_gets_at_most_the_total_time():
+    with pytest.raises(JustrightError, match=r"(?s)12 minutes for the first training, 10 for both.*share"):
+        MuGCDConfig().with_settings({"minutes": 10.0, "stage1": {"minutes": 12.0}})
+    most = MuGCDConfig().with_settings({"minutes": 10.0, "stage1": {"minutes": 8.0}}).fitted(1000, 10)
+    assert most.for_second_training().minutes == 2

@@ -161,6 +161,9 @@ def test_too_little_disk_raises_and_says_what_takes_it(plan_of, monkeypatch):
     assert "32 weak views of each image in float16" in error.value.expected
     free(needed(plan), monkeypatch)
     plan.check_disk()
+    free(10, monkeypatch)
+    with pytest.raises(JustrightError, match=r"set another --out or JUSTRIGHT_HOME$"):
+        plan_of(views="fresh").check_disk()
 
 
 def test_cached_features_of_other_images_do_not_count(plan_of, home):

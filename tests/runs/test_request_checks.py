@@ -80,6 +80,7 @@ def test_labeled_search_needs_labeled_images(problem, tmp_path):
         ({"settings": {"views": 2}}, "kmeans does not train, so --set views does not apply"),
         ({"settings": {"nonsense": 2}}, "kmeans has no setting 'nonsense'"),
         ({"settings": {"n_init": 0}}, "n_init is 0"),
+        ({"selector": "beta", "weighting": "hard"}, "--weighting hard with --selector beta"),
         ({"selector": "beta", "selector_params": {"threshold": 1.0, "normalize": "max"}}, "threshold=1 together with"),
         ({"selector": "beta", "selector_params": {"alpha": -1.0}}, "alpha is -1.0"),
     ],
@@ -99,6 +100,11 @@ def test_tensorboard_needs_its_package_and_a_trained_method(monkeypatch):
         with pytest.raises(JustrightError, match="kmeans does not train, so --tensorboard does not apply"):
             check_request(SPEC)
     check_request(RunSpec())
+
+
+def test_hard_weighting_accepts_weights_of_0_or_1():
+    for params in ({"threshold": 1.0}, {"alpha": 1.0, "beta": 1.0}):
+        check_request(replace(SPEC, selector="beta", weighting="hard", selector_params=params))
 
 
 def test_the_name_of_a_counter_is_accepted_as_number_of_clusters():

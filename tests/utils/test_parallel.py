@@ -191,6 +191,22 @@ def test_work_that_cannot_be_pickled_is_rejected():
     assert error.value.advice == "engine local"
 
 
+NOT_IMPORTABLE = """
+from functools import partial
+from justright.utils.parallel import ENGINES
+with ENGINES["processes"](1) as engine:
+    list(engine(partial(max, bytes(1 << 20)), [b""]))
+"""
+
+
+def test_worker_that_cannot_start_is_an_error_although_the_work_is_large(tmp_path):
+    """A process that was sent more than a pipe holds, and ends before it reads, would be waited for without an end."""
+    script = tmp_path / "script.py"
+    script.write_text(NOT_IMPORTABLE)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120, check=False)
+    assert "a worker process ended before its work was done" in done.stderr
+
+
 KILLED = """
 import time
 from justright.utils.parallel import ENGINES
@@ -201,15 +217,18 @@ with ENGINES["processes"](1) as engine:
 """
 
 
-def test_workers_end_with_a_killed_parent():
+def test_workers_and_files_end_with_a_killed_parent(tmp_path):
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", KILLED]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as process:
         worker = int(process.stdout.readline())
-        assert os.path.exists(f"/proc/{worker}/exe")
+        assert list(tmp_path.iterdir()) != []
         process.kill()
     end = time.monotonic() + 60
-    while os.path.exists(f"/proc/{worker}/exe"):
-        assert time.monotonic() < end, "the worker is still there"
+    while list(tmp_path.iterdir()) or os.path.exists(f"/proc/{worker}/exe"):
+        assert time.monotonic() < end, "the worker or its folder is still there"
         time.sleep(0.05)
 
 

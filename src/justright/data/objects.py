@@ -87,7 +87,8 @@ def from_dataset(data: Any, name: str | None = None) -> ImageSet:
     name = name or _name_of(data)
     if hasattr(data, "features") and hasattr(data, "column_names"):
         return _from_hugging_face(data, name)
-    if not (hasattr(data, "__getitem__") or hasattr(data, "samples")) or isinstance(data, str | bytes | dict):
+    is_sequence = hasattr(data, "__len__") and hasattr(data, "__getitem__")
+    if not (is_sequence or hasattr(data, "samples")) or isinstance(data, str | bytes | dict):
         raise DataError(f"cannot open a {type(data).__name__} as images", expected=EXPECTED)
     classes = getattr(data, "classes", None)
     if (samples := getattr(data, "samples", getattr(data, "imgs", None))) is not None:  # torchvision's ImageFolder

@@ -171,6 +171,7 @@ def read_all(file: Any, size: int, name: str) -> bytes:
     _reject_large(size, name)
     data = io.BytesIO()
     while piece := file.read(READ_BYTES):
+        _reject_large(data.tell() + len(piece), name)  # it may grow meanwhile
         data.write(piece)
     return data.getvalue()
 

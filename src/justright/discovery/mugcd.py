@@ -21,6 +21,7 @@ from justright.discovery.learner import FitInputs, Outputs, trainable_copy
 from justright.discovery.loop import teacher_momentum
 from justright.discovery.simgcd import Heads, SimGCD, SimGCDConfig, SimGCDLearner
 from justright.features.backbone import Backbone, Stored
+from justright.utils.errors import JustrightError
 from justright.utils.settings import SHARE, Range, number, one_of, setting
 
 ABOVE_0_TO_1 = number(lambda value: 0 < value <= 1, "above 0, up to 1")
@@ -53,7 +54,14 @@ class MuGCDConfig(SimGCDConfig):
         if isinstance(first, Mapping):
             common = {name: settings[name] for name in (item.name for item in fields(GCDConfig)) if name in settings}
             settings = {**settings, "stage1": self.stage1.with_settings(common | dict(first))}
-        return super().with_settings(settings)
+        made = super().with_settings(settings)
+        if made.minutes is not None and made.minutes < (made.stage1.minutes or 0):
+            raise JustrightError(
+                f"{made.stage1.minutes:g} minutes for the first training, {made.minutes:g} for both",
+                expected="a part of them for the first one",
+                advice="--minutes alone, which both share, or --set 'stage1={\"minutes\": 2}'",
+            )
+        return made
 
     def small(self) -> Any:
         """Both trainings in their small form."""

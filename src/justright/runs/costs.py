@@ -286,7 +286,9 @@ class CostPlan:
         if not texts:
             return
         files = ", ".join(f"{each.what} {size_text(each.n_missing)} in {each.folder}" for each in self.files())
-        fewer_views = ", or store fewer views: --set views=2, or --set views=fresh for none" if self.trainings else ""
+        fewer_views = ", or store fewer views: --set views=2, or --set views=fresh for none"
+        if all(kind == "plain" for kind, _ in self.stored_views()):
+            fewer_views = ""
         raise JustrightError(
             f"there is not enough disk space for this run: {', '.join(texts)}",
             expected=f"{size_text(sum(needed.values()))} of disk space: {files}",

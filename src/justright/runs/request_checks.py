@@ -14,7 +14,7 @@ from justright.runs.problem import OWN, Problem
 from justright.runs.run_folder import RECOMPUTED, TRUTH, RunFolder
 from justright.runs.run_selection import check_weights
 from justright.runs.spec import RunSpec, config_of
-from justright.selection import SELECTORS, Selector, selector_of
+from justright.selection import SELECTORS, BetaSelector, Selector, selector_of
 from justright.selection.clustered import ClusteredSelector
 from justright.utils.context import current
 from justright.utils.errors import DegenerateError, JustrightError
@@ -26,6 +26,13 @@ def check_request(spec: RunSpec) -> None:
     selector = _selector(spec)
     if selector is not None:
         selector.check()
+        beta = selector if isinstance(selector, BetaSelector) else None
+        if spec.weighting == "hard" and beta and beta.threshold is None and (beta.alpha, beta.beta) != (1, 1):
+            raise JustrightError(
+                "--weighting hard with --selector beta, whose weights are between 0 and 1",
+                expected="weights of 0 or 1",
+                advice="--threshold, or another --weighting",
+            )
     if current().tensorboard:
         from justright.discovery.checkpoints import expect_tensorboard
         from justright.discovery.methods import is_trained

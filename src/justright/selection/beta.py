@@ -83,7 +83,10 @@ class BetaSelector(Selector):
             raise JustrightError(problem, expected="one of the two: thresholded weights are 0 and 1 already")
 
     def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
-        """At class level both are read once. At image level the target is read again for every 1,024 pool images."""
+        """At class level both are read once, for a quantile the target as often as its memory needs.
+
+        At image level the target is read again for every 1,024 pool images.
+        """
         self.target_similarity_ = self._target_similarity(target)
         images = None
         if self.level == "class":
@@ -245,7 +248,8 @@ def warnings_about(weight: Values) -> tuple[str, ...]:
 def similarity_to_target(centroids: Float[Array, "n dim"], target: TargetFeatures, reduction: str | float) -> Values:
     """The cosine of each centroid to the farthest image ("min"), the nearest ("max"), or a quantile over all.
 
-    A quantile needs the cosines of all images at once: of a large target those of some centroids at a time.
+    A quantile needs the cosines of all images at once: of a large target those of some centroids at a time, unless
+    its shards can be read only once.
     """
     if reduction == "min":
         return reduce(np.minimum, target.each(partial(_of_shard, farthest_similarity, centroids)))

@@ -18,6 +18,7 @@ import multiprocessing
 import os
 import pickle
 import secrets
+import shutil
 import signal
 import sys
 import threading
@@ -29,6 +30,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import lru_cache, partial
 from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias, TypeVar
 
 from justright.utils.errors import JustrightError
@@ -158,14 +161,23 @@ def open_processes(n_workers: int | None = None) -> Iterator[Engine]:
 def _in_processes(n_workers: int, work: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, None, None]:
     """Start processes, apply work to items in them, and yield the results in order."""
     try:
-        pickled = pickle.dumps(work)  # sent once to each process: it may hold a network
+        pickled = pickle.dumps(work)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise JustrightError(
             f"the work cannot be sent to another process: {error}",
             expected="images in files, and functions at the top of a module",
             advice="engine local",
         ) from error
-    items, n_lost = iter(items), 0
+    with TemporaryDirectory(prefix="justright-") as folder:
+        file = Path(folder, "work")  # read once by each process: it may hold a network
+        file.write_bytes(pickled)
+        del pickled
+        yield from _retried(n_workers, file, iter(items))
+
+
+def _retried(n_workers: int, file: Path, items: Iterator[Any]) -> Generator[Any, None, None]:
+    """The results of the work in a file for the items, with new processes if one is lost."""
+    n_lost = 0
     unfinished: deque[Any] = deque()  # items without a result, in order
 
     def remembered() -> Iterator[Any]:
@@ -174,10 +186,12 @@ def _in_processes(n_workers: int, work: Callable[[Any], Any], items: Iterable[An
             yield item
 
     while True:
+        # Only the name of the file is sent: the start of a process that ends before it has read more than a pipe holds
+        # would never return.
         executor = ProcessPoolExecutor(
-            n_workers, multiprocessing.get_context("spawn"), initializer=_prepare_worker, initargs=(pickled,)
+            n_workers, multiprocessing.get_context("spawn"), initializer=_prepare_worker, initargs=(file.parent,)
         )
-        submit = partial(executor.submit, _apply_pickled)  # type: ignore[call-arg]
+        submit = partial(executor.submit, _apply_shared, file)  # type: ignore[call-arg]
         to_submit = chain(tuple(unfinished), remembered())
         try:
             for result in in_order(submit, Future.result, to_submit, n_workers * AHEAD_PER_WORKER):
@@ -197,37 +211,34 @@ def _in_processes(n_workers: int, work: Callable[[Any], Any], items: Iterable[An
             executor.shutdown(cancel_futures=True)
 
 
-def _prepare_worker(pickled: bytes) -> None:
-    global _pickled_work
-    _pickled_work = pickled
+def _prepare_worker(folder: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent decides
     warnings.simplefilter("ignore")  # those of decoders; real problems are errors
     raise_gc_threshold()
     import numpy  # noqa: F401  # a limit has no effect on a library that is loaded later
 
     blas_threads(1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    """End this process if the parent is killed."""
+def _end_with_parent(folder: Path) -> None:
+    """End this process and delete the folder if the parent is killed."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 
-_pickled_work = b""  # of a worker
-
-
 @lru_cache(maxsize=1)
-def _unpickled_work() -> Callable[[Any], Any]:
-    work: Callable[[Any], Any] = pickle.loads(_pickled_work)  # noqa: S301  # sent by the process that started this one
+def _load_shared(file: Path) -> Callable[[Any], Any]:
+    # safe: written by the process that started this one, into a folder that only its user can open
+    work: Callable[[Any], Any] = pickle.loads(file.read_bytes())  # noqa: S301
     return work
 
 
-def _apply_pickled(item: Any) -> Any:
-    return _unpickled_work()(item)
+def _apply_shared(file: Path, item: Any) -> Any:
+    return _load_shared(file)(item)
 
 
 @contextmanager
