@@ -26,7 +26,8 @@ def test_suites_are_listed():
     tables = {*(f"tab{n}" for n in range(1, 7)), *(f"taba{n}" for n in range(1, 10)), "fig1", "fig3"}
     demos = {"demo", "demo-full", "demo-selectors"}
     studies = {"selection", "selection-photos", "training", "training-photos", "decisions", "controls", "doses"}
-    assert result.keys() == tables | demos | studies | {"controls-photos", "cub", "cub-methods", "cub-vit"}
+    controls = {"controls-photos", "tab2-controls", "tab4-controls"}
+    assert result.keys() == tables | demos | studies | controls | {"cub", "cub-methods", "cub-vit"}
     assert all(row["about"] and row["problems"] and row["runs"] for row in result.values())
     assert result["taba3"]["about"].startswith("Tab. A3: ")
 
