@@ -32,7 +32,7 @@ from benchmarks.soak_stages import DIGITS, LETTERS, NETWORK, SUITE, Stage, stage
 IDENTICAL, REFUSED, RECOMPUTED, WRONG = OUTCOMES = ("identical", "refused by name", "recomputed, warned", "WRONG")
 TROUBLES = ("kill", "damage", "kill, then damage", "full disk")
 NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000  # of Linux: <sched.h>
-ROOM = 512 << 20  # bytes of the disk that a round is given
+DISK_BYTES = 512 << 20  # size of the disk of each round
 DISK_FULL = re.compile(r"No space left on device|File too large|is needed in|GB are free|cannot be written")
 WARNS = re.compile("damaged|Not saved")
 
@@ -70,7 +70,7 @@ class Soak:
         is_small = trouble == "full disk" and self.can_mount
         if is_small:
             folder.mkdir()
-            _mount(folder, ROOM)
+            _mount(folder, DISK_BYTES)
         try:
             shutil.copytree(self.prepared, folder, dirs_exist_ok=True)
             stage.begin()
@@ -113,7 +113,7 @@ class Soak:
         if ended.code != 1 or "Traceback" in ended.err or not DISK_FULL.search(ended.err):
             return Judged(stage.name, "full disk", WRONG, f"ended with {ended.code}: {ended.err[-900:]}")
         if self.can_mount:
-            _mount(folder, ROOM, "remount,")
+            _mount(folder, DISK_BYTES, "remount,")
         outcome, why = self.judge(stage, folder, stage.finish(folder), [])
         return Judged(stage.name, "full disk", REFUSED if outcome in (IDENTICAL, RECOMPUTED) else outcome, why)
 
